@@ -217,10 +217,13 @@ mod tests {
             (runs[0].ended_at, runs[0].retransmissions, runs[0].timeouts),
             (Some(45_807_845_632), 2, 1)
         );
-        assert_eq!(runs[0].trace.of(Place::SentBySender)[0].len, 1460);
+        assert_eq!(runs[0].trace.seen_at(Place::SentBySender)[0].len, 1460);
         read_line("run 2 -1 10 1 0 0 5 0.0", &mut runs, &mut trace).expect("one that did not end");
         assert_eq!(runs[1].ended_at, None);
-        assert!(runs[1].trace.of(Place::SentBySender).is_empty(), "segments belong to the run that follows");
+        assert!(
+            runs[1].trace.seen_at(Place::SentBySender).is_empty(),
+            "segments belong to the run that follows"
+        );
         for strange in ["", "segment C s 1 1 1 0 1", "run 1", "assert failed"] {
             assert_eq!(read_line(strange, &mut runs, &mut trace), None, "{strange}");
         }

@@ -23,14 +23,14 @@ pub fn measure(mut told: impl FnMut(Figure)) -> Result<(), EngineError> {
     may_emulate()?;
     let stack = Stack::load(STACK).expect("it ships");
     let radii = radii(&stack.config, None).expect("a shipped stack has a schedule");
-    let what = Measurement::of(&stack, &radii, CONNECTIONS).expect("Linux gives up");
+    let what = Measurement::planned(&stack, &radii, CONNECTIONS).expect("Linux gives up");
     let seconds = what.takes().as_secs_f64().ceil();
     eprintln!("bench: {CONNECTIONS} connections over each way, {seconds} s of real time at most");
     let never = AtomicBool::new(false);
     let found = measure_radii(&what, &never, |_| {})?;
     println!("{}, as {STACK}", found.kernel);
     for radius in &radii {
-        if let Some(measured) = found.of(radius.kind) {
+        if let Some(measured) = found.measured(radius.kind) {
             span(&radius.kind.name(), measured, Some(radius.rtt), &mut told);
         }
     }

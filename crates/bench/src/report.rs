@@ -15,7 +15,7 @@ pub struct Sample {
 
 impl Sample {
     /// Of at least two values.
-    pub fn of(values: &[f64]) -> Sample {
+    pub fn from_values(values: &[f64]) -> Sample {
         let count = values.len();
         let mean = values.iter().sum::<f64>() / count as f64;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_told_in_standard_errors() {
-        let (one, other) = (Sample::of(&[1.0, 3.0]), Sample::of(&[5.0, 7.0]));
+        let (one, other) = (Sample::from_values(&[1.0, 3.0]), Sample::from_values(&[5.0, 7.0]));
         assert_eq!((one.mean, one.deviation), (2.0, 2.0_f64.sqrt()));
         // Each mean has a variance of 1: their difference, 2.
         assert!((one.off(&other) + 4.0 / 2.0_f64.sqrt()).abs() < 1e-12);

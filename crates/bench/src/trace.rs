@@ -77,14 +77,14 @@ impl Trace {
     }
 
     /// What was seen there.
-    pub fn of(&self, place: Place) -> &[Traced] {
+    pub fn seen_at(&self, place: Place) -> &[Traced] {
         &self.0[place as usize]
     }
 
     /// How often the data segment is sent that is sent most often.
     pub fn most_copies(&self) -> usize {
         let mut copies = BTreeMap::new();
-        for segment in self.of(Place::SentBySender).iter().filter(|segment| segment.len > 0) {
+        for segment in self.seen_at(Place::SentBySender).iter().filter(|segment| segment.len > 0) {
             *copies.entry(segment.position).or_insert(0) += 1;
         }
         copies.into_values().max().unwrap_or(0)
@@ -130,7 +130,8 @@ impl Trace {
 impl Trace {
     /// What the data sender saw around a time, a line a segment: to read beside another one's.
     pub fn at_the_sender(&self, around_ns: u64, lines: usize) -> Vec<String> {
-        let marked = |place: Place, mark: char| self.of(place).iter().map(move |segment| (segment, mark));
+        let marked =
+            |place: Place, mark: char| self.seen_at(place).iter().map(move |segment| (segment, mark));
         let mut seen: Vec<(&Traced, char)> =
             marked(Place::ReceivedBySender, '<').chain(marked(Place::SentBySender, '>')).collect();
         // What comes in at a moment is the cause of what leaves at it.
@@ -188,7 +189,7 @@ pub fn compare(ours: &Trace, theirs: &Trace, until_ns: u64, tolerance_ns: u64) -
         let in_time =
             |segment: Option<&Traced>| segment.copied().filter(|segment| segment.time_ns < until_ns);
         for index in 0.. {
-            let (mine, other) = (ours.of(place).get(index), theirs.of(place).get(index));
+            let (mine, other) = (ours.seen_at(place).get(index), theirs.seen_at(place).get(index));
             if in_time(mine).is_none() && in_time(other).is_none() {
                 break;
             }

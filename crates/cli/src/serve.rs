@@ -36,7 +36,7 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
         data_ports: args.data_ports,
         ..Limits::default()
     };
-    if let Some(warning) = Needs::of(&limits).allow_files() {
+    if let Some(warning) = Needs::under(&limits).allow_files() {
         eprintln!("farpath: warning: {warning}");
     }
     // A host without IPv6 has no ::1 to wait at; nobody has asked for it.
@@ -108,7 +108,7 @@ pub fn finding() -> farpath_emu::doctor::Finding {
     use farpath_measure::serve::Limits;
 
     let limits = Limits::default();
-    let needs = Needs::of(&limits);
+    let needs = Needs::under(&limits);
     let lacks = needs.lacks();
     let (state, found, remedy) = if lacks.is_empty() {
         let Needs { tasks, files, .. } = needs;

@@ -98,7 +98,7 @@ impl Going {
 
     /// It is `now` on the run's clock.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the kernel is asked on Linux alone"))]
-    pub fn at(&self, now: Instant) {
+    pub fn it_is(&self, now: Instant) {
         self.elapsed_ns.store(now.saturating_since(Instant::ZERO).as_nanos(), Ordering::Relaxed);
     }
 

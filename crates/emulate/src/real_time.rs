@@ -148,7 +148,7 @@ fn once(
     let drivers = Drivers::attach(scenario, &hosts)?;
     let room = Room::of_run(scenario);
     let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &room)?;
-    let before = Before::of(&hosts.of)?;
+    let before = Before::count_from_here(&hosts.of)?;
     hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
     let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, &room, capture);

@@ -29,7 +29,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+    pub(crate) fn over(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let statistic = Statistic::of(values)?;
         Some(Spread { mean: statistic.mean, ci95: statistic.ci95() })
     }
@@ -153,7 +153,7 @@ impl Observed {
     pub(crate) fn gain_of(&self, other: &Observed) -> Option<Spread> {
         let pairs = self.times.iter().zip(&other.times);
         let differences: Option<Vec<f64>> = pairs.map(|(here, there)| Some((*here)? - (*there)?)).collect();
-        Spread::of(differences?)
+        Spread::over(differences?)
     }
 
     /// How many times as fast, or as timely, `other` is: by what they are judged by where all completed, else by bytes read per second, nothing
@@ -174,7 +174,7 @@ impl Observed {
     pub(crate) fn is_beaten_by(&self, other: &Observed, share: f64) -> bool {
         // A single run is certain of everything, and of no difference too.
         let more = |here: &[f64], there: &[f64]| {
-            Spread::of(here.iter().zip(there).map(|(here, there)| there - here))
+            Spread::over(here.iter().zip(there).map(|(here, there)| there - here))
                 .filter(|gain| gain.mean != 0.0 && gain.is_certain())
         };
         if let Some(rescued) = more(&self.completions, &other.completions) {
@@ -183,7 +183,7 @@ impl Observed {
         if let (Some(gain), Some(time)) = (self.gain_of(other), self.judged_s()) {
             return gain.mean > share * time.mean && gain.is_certain();
         }
-        let before = Spread::of(self.paces.iter().copied());
+        let before = Spread::over(self.paces.iter().copied());
         more(&self.paces, &other.paces)
             .zip(before)
             .is_some_and(|(gain, before)| gain.mean > share * before.mean)
@@ -360,7 +360,7 @@ pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> 
     let run = predict(&point(alone), Provenance::default())?;
     let times: Option<Vec<f64>> =
         run.flows.iter().map(|flow| flow.transfer_time.map(|time| time.as_secs_f64())).collect();
-    let time_s = times.and_then(Spread::of).map(|times| times.mean);
+    let time_s = times.and_then(Spread::over).map(|times| times.mean);
     let unknown = run.flows.iter().find(|flow| flow.outcome == Outcome::Unknown);
     let unknown = unknown.map(|flow| flow.detail.clone());
     Ok(Predicted { time_s, unknown, caveats: run.provenance.caveats })
@@ -433,8 +433,9 @@ fn summary(samples: &[Sample], group: usize, together: bool) -> Observed {
     let runs: Vec<Vec<farpath_run::FlowRow>> = samples.iter().map(members).collect();
     let flows: Vec<_> = runs.iter().flatten().collect();
     let count = flows.len().max(1) as f64;
-    let mean =
-        |values: Vec<Option<f64>>| Spread::of(values.into_iter().flatten()).map_or(0.0, |values| values.mean);
+    let mean = |values: Vec<Option<f64>>| {
+        Spread::over(values.into_iter().flatten()).map_or(0.0, |values| values.mean)
+    };
     let transfer_times: Vec<Option<f64>> = runs
         .iter()
         .map(|flows| {
@@ -444,7 +445,7 @@ fn summary(samples: &[Sample], group: usize, together: bool) -> Observed {
             if together {
                 return all.into_iter().reduce(f64::max);
             }
-            Spread::of(all).map(|times| times.mean)
+            Spread::over(all).map(|times| times.mean)
         })
         .collect();
     let mut outcomes = BTreeMap::new();
@@ -491,17 +492,17 @@ fn summary(samples: &[Sample], group: usize, together: bool) -> Observed {
         runs: samples.len() as u64,
         completed: flows.iter().filter(completed).count() as f64 / count,
         outcomes,
-        transfer_time_s: Spread::of(transfer_times.iter().flatten().copied()),
-        lateness_s: Spread::of(samples.iter().filter_map(|sample| sample.lateness_s)),
+        transfer_time_s: Spread::over(transfer_times.iter().flatten().copied()),
+        lateness_s: Spread::over(samples.iter().filter_map(|sample| sample.lateness_s)),
         rate_bit_per_s: mean(flows.iter().map(|flow| rate(flow)).collect()),
-        connect_time_s: Spread::of(
+        connect_time_s: Spread::over(
             flows.iter().filter_map(|flow| flow.connect_time).map(|time| time.as_secs_f64()),
         )
         .map(|times| times.mean),
         timeouts: mean(flows.iter().map(|flow| flow.timeouts).collect()),
         waited_for_timer_s: mean(of_flows(samples, group, |sample| &sample.waited_s)),
         rtt_s: Quantiles::of(samples.iter().filter_map(|sample| sample.rtts.get(group))),
-        slow_start_rounds: Spread::of(
+        slow_start_rounds: Spread::over(
             of_flows(samples, group, |sample| &sample.slow_start_rounds).into_iter().flatten(),
         )
         .map(|rounds| rounds.mean),
@@ -610,7 +611,7 @@ mod tests {
             runs: times.len() as u64,
             outcomes: BTreeMap::new(),
             completed: times.iter().filter(|time| done(time)).count() as f64 / times.len() as f64,
-            transfer_time_s: Spread::of(times.iter().copied().filter(done)),
+            transfer_time_s: Spread::over(times.iter().copied().filter(done)),
             lateness_s: None,
             rate_bit_per_s: 1.0,
             connect_time_s: None,
@@ -646,7 +647,7 @@ mod tests {
     fn streams_are_judged_by_lateness() {
         let stream = |late: f64| {
             let times = vec![Some(late); 4];
-            let lateness_s = Spread::of([late; 4]);
+            let lateness_s = Spread::over([late; 4]);
             Observed { times, lateness_s, ..runs(&[40.0; 4]) }
         };
         let (late, timely) = (stream(2.0), stream(0.5));

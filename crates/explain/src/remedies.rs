@@ -65,7 +65,7 @@ impl Place {
     }
 
     /// Where these changes are made.
-    fn of(changes: &[Override]) -> Place {
+    fn changed_by(changes: &[Override]) -> Place {
         let any = |start: &str| changes.iter().any(|change| change.key.starts_with(start));
         if changes.iter().any(|change| change.key.contains("explicit_rate")) {
             Place::NewRouters
@@ -275,7 +275,7 @@ impl Patient<'_> {
             simulated_speed_up,
             verdict,
             disagreement,
-            place: Place::of(&candidate.changes),
+            place: Place::changed_by(&candidate.changes),
             risk: candidate.risk,
             commands: host_commands::commands_for(
                 &self.experiment.point(self.point).scenario,

@@ -86,7 +86,7 @@ pub fn estimate(
             }
             count *= 2;
         }
-        Ok(Way::of(&bursts, lost, of))
+        Ok(Way::estimated(&bursts, lost, of))
     };
     let ways = PerDirection { forward: way(true)?, reverse: way(false)? };
     Ok(PathEstimate {

@@ -82,7 +82,7 @@ static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
 /// Something is wrong.
 pub fn far_says(bytes: &[u8], piece: usize) -> usize {
     let mut messages = 0;
-    let mut heard = crate::run::Heard::of(&ASKED.point(0).scenario);
+    let mut heard = crate::run::Heard::nothing_yet(&ASKED.point(0).scenario);
     let mut exchanges = Vec::new();
     let (mut kernel, mut bursts) = (Said::default(), Vec::new());
     read(bytes, piece, |message| {
@@ -117,7 +117,8 @@ pub fn far_says(bytes: &[u8], piece: usize) -> usize {
         }
         true
     });
-    let clocks = Offset::of(&exchanges).unwrap_or(Offset { at: Instant::ZERO, ns: 0, error: Duration::ZERO });
+    let clocks =
+        Offset::estimated(&exchanges).unwrap_or(Offset { at: Instant::ZERO, ns: 0, error: Duration::ZERO });
     let offsets = Offsets { before: clocks, after: clocks };
     for role in [Role::Sender, Role::Receiver] {
         heard.rows(role, &local(), &offsets);
@@ -158,7 +159,7 @@ fn experiment(kernel: Said, bursts: &[Burst]) {
     let echoed = Echoed { sent, answered, arrived: sent, ..Echoed::default() };
     let echoes = Echoes { echoed, arrived: sent, packet: Bytes(92) };
     let _ = (echoes.jitter_rfc3550(), echoes.reordered(), echoes.row(0));
-    let way = Way::of(bursts, 0, sent);
+    let way = Way::estimated(bursts, 0, sent);
     let found = PathEstimate {
         hosts: ["192.0.2.1".to_owned(), "192.0.2.2".to_owned()],
         kernels: ["Linux".into(), kernel],

@@ -131,7 +131,7 @@ impl Needs {
     }
 
     /// Of a responder with these limits.
-    pub fn of(limits: &Limits) -> Needs {
+    pub fn under(limits: &Limits) -> Needs {
         let clients = u64::from(limits.clients);
         // Those that have just been put out are not gone yet.
         let callers = 2 * CALLERS as u64;
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn each_client_needs_its_flows_and_the_rest_is_everybody_s() {
-        let needs = |clients| Needs::of(&Limits { clients, ..Limits::default() });
+        let needs = |clients| Needs::under(&Limits { clients, ..Limits::default() });
         let (four, five) = (needs(4), needs(5));
         assert_eq!(five.tasks - four.tasks, 1 + FLOWS as u64);
         assert_eq!(five.files - four.files, 1 + FLOWS as u64 * (1 + MOST_SILENT as u64));

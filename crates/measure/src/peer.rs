@@ -343,7 +343,7 @@ impl Peer {
         {
             exchanges.push(self.ping(stop)?);
         }
-        Offset::of(&exchanges).ok_or_else(|| self.lost("its clock goes backwards"))
+        Offset::estimated(&exchanges).ok_or_else(|| self.lost("its clock goes backwards"))
     }
 }
 

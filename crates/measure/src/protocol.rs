@@ -226,7 +226,7 @@ impl From<Messages> for MessagesAsked {
 
 impl MessagesAsked {
     /// What that is, in `total` bytes; `None` where it is no stream of so many.
-    pub fn of(self, total: u64) -> Option<Messages> {
+    pub fn messages(self, total: u64) -> Option<Messages> {
         let MessagesAsked { size, count, pace } = self;
         let pace = match pace {
             PaceAsked::EveryNs(ns) => Pace::Every(Duration::from_nanos(ns)),

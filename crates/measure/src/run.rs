@@ -327,7 +327,7 @@ impl Measurement<'_> {
         let of = flows.iter().map(|flow| flow.spec.size).fold(Bytes::ZERO, |sum, size| sum + size);
         let over: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::new(false)).collect();
         let moved = &AtomicU64::new(0);
-        let mut peer_ends: Vec<PeerEnd> = flows.iter().map(|flow| PeerEnd::of(&flow.spec)).collect();
+        let mut peer_ends: Vec<PeerEnd> = flows.iter().map(|flow| PeerEnd::silent(&flow.spec)).collect();
         let near_ends = thread::scope(|scope| {
             let mut result = Ok(());
             let mut threads = Vec::new();

@@ -29,7 +29,7 @@ impl Quantity {
         }
     }
 
-    fn of(self, summary: &PointSummary) -> Option<Statistic> {
+    fn statistic(self, summary: &PointSummary) -> Option<Statistic> {
         match self {
             Quantity::TransferTime => summary.statistics.transfer_time_s,
             Quantity::Retransmissions => summary.statistics.retransmissions,
@@ -132,7 +132,8 @@ fn agreement(
 
 fn error(quantity: Quantity, point: u64, ones: &[&Run], others: &[&Run]) -> Option<PointError> {
     let values = |runs: &[&Run]| -> BTreeMap<Option<u64>, f64> {
-        let value = |run: &&Run| Some((run.seed, quantity.of(PointSummary::of_runs([*run]).first()?)?.mean));
+        let value =
+            |run: &&Run| Some((run.seed, quantity.statistic(PointSummary::of_runs([*run]).first()?)?.mean));
         runs.iter().filter_map(value).collect()
     };
     let (mut ones, mut others) = (values(ones), values(others));

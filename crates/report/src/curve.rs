@@ -59,7 +59,7 @@ pub struct Step {
 
 impl Grid {
     /// The axis of a sweep that has the most numbers, where they are enough for a curve.
-    pub fn of(asked: &ExperimentSummary) -> Option<Grid> {
+    pub fn swept_in(asked: &ExperimentSummary) -> Option<Grid> {
         let keys = asked.axes.iter().map(|keys| keys.first());
         let numbers = |key: &String| {
             let values = asked.points.iter().map(|point| value_of(&point.swept, key));

@@ -73,7 +73,7 @@ impl Chunk {
     ///
     /// # Errors
     /// A table that cannot be encoded.
-    pub fn of(runs: &[Run], key_of: impl Fn(&Run) -> PointKey) -> Result<Chunk, SweepError> {
+    pub fn encode(runs: &[Run], key_of: impl Fn(&Run) -> PointKey) -> Result<Chunk, SweepError> {
         let header =
             Header { format_version: VERSION, program: program().to_owned(), spans: spans(runs, &key_of) };
         let text = serde_json::to_string(&header).expect("a header is plain data");

@@ -308,7 +308,7 @@ impl Folder {
                         wanted.then(|| u64::from(plan.points(key, engine)[0]))
                     })?;
                     let runs: Vec<Run> = runs.into_iter().map(|(_, run)| run).collect();
-                    self.keep(&Chunk::of(&runs, |run| plan.key(run.point, run.engine))?)?;
+                    self.keep(&Chunk::encode(&runs, |run| plan.key(run.point, run.engine))?)?;
                 }
                 fs::remove_file(&path).map_err(|source| SweepError::Write { path, source })?;
             }

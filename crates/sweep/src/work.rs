@@ -79,7 +79,7 @@ pub fn run_missing(
         void.fetch_add((made - runs.len()) as u64, Ordering::Relaxed);
         if !runs.is_empty() {
             let key_of = |run: &Run| plan.key(run.point, run.engine);
-            folder.keep(&Chunk::of(&runs, key_of)?)?;
+            folder.keep(&Chunk::encode(&runs, key_of)?)?;
             let asked = |run: &Run| {
                 let seed = run.seed.unwrap_or(0);
                 plan.asked_among(key_of(run), run.engine, &(seed..seed + 1))
@@ -169,7 +169,7 @@ pub fn run_chunk(experiment: &Experiment, wanted: &[Wanted], stop: &AtomicBool) 
     let mut maker = Maker::new(experiment);
     let mut runs = Vec::new();
     for Wanted { point, key, engine, seeds } in wanted {
-        let here = (*point < experiment.points().len()).then(|| run_key(&maker.at(*point).0, *engine));
+        let here = (*point < experiment.points().len()).then(|| run_key(&maker.point(*point).0, *engine));
         if here.transpose()? != Some(*key) {
             return Err(SweepError::OtherPoint { point: *point, here: program() });
         }
@@ -180,7 +180,7 @@ pub fn run_chunk(experiment: &Experiment, wanted: &[Wanted], stop: &AtomicBool) 
     runs.retain(|run| !is_void(run));
     let keys: HashMap<(u64, Engine), PointKey> =
         wanted.iter().map(|wanted| ((wanted.point as u64, wanted.engine), wanted.key)).collect();
-    Chunk::of(&runs, |run| keys[&(run.point, run.engine)])
+    Chunk::encode(&runs, |run| keys[&(run.point, run.engine)])
 }
 
 /// Makes runs, most of them of the point before.
@@ -194,7 +194,7 @@ impl<'a> Maker<'a> {
         Maker { experiment, point: None }
     }
 
-    fn at(&mut self, point: usize) -> &(Cow<'a, Point>, Provenance) {
+    fn point(&mut self, point: usize) -> &(Cow<'a, Point>, Provenance) {
         if self.point.as_ref().is_none_or(|(current, _)| current.index != point) {
             self.point = Some(untraced(self.experiment, point));
         }
@@ -213,7 +213,7 @@ impl<'a> Maker<'a> {
             let job = Job { point, engine, seed: Some(seed), trace: false };
             return Ok(run_one(self.experiment, job, stop)?);
         }
-        let (point, provenance) = self.at(point);
+        let (point, provenance) = self.point(point);
         Ok(Some(match engine {
             Engine::Predict => predict(point, provenance.clone())?,
             Engine::Simulate => simulate(point, seed, provenance.clone())?,

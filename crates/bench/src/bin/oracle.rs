@@ -198,7 +198,7 @@ fn ns3_sample(case: &Case, ns3: &Ns3, seeds: u64) -> Result<Theirs, Box<dyn Erro
     let times: Option<Vec<f64>> = runs.iter().map(|run| run.ended_at.map(|ns| ns as f64 / 1e9)).collect();
     let times = times.ok_or_else(|| format!("{}: a transfer of ns-3's did not complete", case.label))?;
     Ok(Theirs {
-        times: Sample::of(&times),
+        times: Sample::from_values(&times),
         retransmissions: mean(runs.iter().map(|run| run.retransmissions as f64), seeds),
         timeouts: mean(runs.iter().map(|run| run.timeouts as f64), seeds),
     })
@@ -209,7 +209,7 @@ fn means(case: &Case, theirs: &Theirs, changes: &Table, seeds: u64) -> Result<Fi
     let runs = (1..=seeds).map(|seed| simulate(&experiment, seed)).collect::<Result<Vec<_>, _>>()?;
     let times: Option<Vec<f64>> = runs.iter().map(|run| ended_at(run).map(|ns| ns as f64 / 1e9)).collect();
     let times = times.ok_or_else(|| format!("{}: a transfer of ours did not complete", case.label))?;
-    let ours = Sample::of(&times);
+    let ours = Sample::from_values(&times);
     let flows = || runs.iter().map(|run| &run.flows[0]);
     let retransmissions = mean(flows().filter_map(|flow| flow.retransmissions), seeds);
     let timeouts = mean(flows().filter_map(|flow| flow.timeouts), seeds);

@@ -27,7 +27,7 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<Ke
     let plan = |group: &[(CheckedRadius, Stack)]| {
         let stack = &group[0].1;
         let radii: Vec<_> = group.iter().map(|(checked, _)| checked.radius.clone()).collect();
-        let what = Measurement::of(stack, &radii, connections);
+        let what = Measurement::planned(stack, &radii, connections);
         Ok((stack.name.clone(), radii, what.ok_or_else(|| CliError::NoEnd(stack.name.clone()))?))
     };
     // All of them before the first one takes its minutes.
@@ -52,7 +52,7 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<Ke
 
 /// What was measured of a radius, in s.
 pub fn measured(stack: &str, kind: RadiusKind, asked: &[KernelAnswers]) -> Option<Span> {
-    asked.iter().find(|asked| asked.stack == stack)?.kernel.of(kind)
+    asked.iter().find(|asked| asked.stack == stack)?.kernel.measured(kind)
 }
 
 /// Adds it to the radius' line.
@@ -77,7 +77,7 @@ impl KernelAnswers {
     /// Whether the kernel does otherwise than the closed form says.
     pub fn disagrees(&self) -> bool {
         let outside = self.radii.iter().any(|radius| {
-            self.kernel.of(radius.kind).is_some_and(|Span { least, most }| {
+            self.kernel.measured(radius.kind).is_some_and(|Span { least, most }| {
                 least < radius.rtt.least - TOLERANCE || most > radius.rtt.most + TOLERANCE
             })
         });

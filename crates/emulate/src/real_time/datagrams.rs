@@ -42,7 +42,7 @@ pub(super) fn once(
     let hosts = Hosts::configured(scenario)?;
     let setups = setups(scenario);
     let pairs = pairs(&setups, &hosts).map_err(EmulateError::Datagrams)?;
-    let before = Before::of(&hosts.of)?;
+    let before = Before::count_from_here(&hosts.of)?;
     hosts.enter(&mut provenance);
 
     let under_way = UnderWay::default();
@@ -169,7 +169,7 @@ impl Programs<'_> {
         let (mut before, mut since, mut read) = (None, self.clock.now(), 0);
         while !ended() && !stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
             let now = self.clock.now();
-            going.at(now);
+            going.it_is(now);
             let bytes = self.tally.read_bytes.load(Ordering::Relaxed);
             going.read(bytes - mem::replace(&mut read, bytes));
             let state = self.state();

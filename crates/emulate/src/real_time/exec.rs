@@ -229,13 +229,13 @@ fn run_here(
     let mut provenance = provenance(run.experiment, &point);
     let (hosts, clamp, _controls) =
         Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks, &mut provenance)?;
-    let before = Before::of(&hosts)?;
+    let before = Before::count_from_here(&hosts)?;
     let file = run.snaplen.map(|_| File::create(folder.join(CAPTURE_FILE)));
     let file = file.transpose().map_err(CaptureError::from)?;
     let capture = file.as_ref().zip(run.snaplen);
     let capture = capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, run.seed, &provenance));
     let room = run.series.then(|| Room::of_run(scenario));
-    let sockets = HostSockets::of(&hosts, scenario, room.as_ref()).map_err(EmulateError::Sockets)?;
+    let sockets = HostSockets::open(&hosts, scenario, room.as_ref()).map_err(EmulateError::Sockets)?;
     // In virtual time each look of a thread's own would end a jump of the clock.
     let (at_times, at_packets) =
         if environment.is_none() { (Some(sockets), None) } else { (None, Some(sockets)) };

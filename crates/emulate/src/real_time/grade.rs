@@ -18,7 +18,7 @@ pub(super) struct Before {
 
 impl Before {
     /// The counters as they are before the run.
-    pub fn of(hosts: &PerDirection<Host>) -> Result<Before, EmulateError> {
+    pub fn count_from_here(hosts: &PerDirection<Host>) -> Result<Before, EmulateError> {
         Ok(Before {
             device_drops: dropped_outside(hosts)?,
             counters: counters(hosts)?,

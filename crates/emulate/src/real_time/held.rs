@@ -92,7 +92,7 @@ struct Known {
 
 impl HostSockets {
     /// Of both hosts, to be looked at as often as the scenario says; where series are recorded, as long as there is room.
-    pub fn of(
+    pub fn open(
         hosts: &PerDirection<Host>,
         scenario: &Scenario,
         room: Option<&Room>,

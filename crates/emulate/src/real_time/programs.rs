@@ -144,7 +144,7 @@ impl Programs {
                 if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
                     over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
                 }
-                going.at(clock.now());
+                going.it_is(clock.now());
                 thread::park_timeout(look_every);
             }
             let ends = threads.into_iter().map(|(sender, receiver)| {

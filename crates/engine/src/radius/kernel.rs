@@ -38,7 +38,7 @@ pub struct KernelRadii {
 impl KernelRadii {
     /// The measured counterpart of a radius, in s of round trip, least and most over the connections; `None` for what was
     /// not measured.
-    pub fn of(&self, kind: RadiusKind) -> Option<Span> {
+    pub fn measured(&self, kind: RadiusKind) -> Option<Span> {
         match kind {
             RadiusKind::SynAgain(number) => self.silence.syns.get(number as usize - 1).copied(),
             // Which of them is the last is known at the end.
@@ -100,7 +100,7 @@ pub struct Measurement {
 impl Measurement {
     /// Of a stack with these radii: short of the usable radius, in the span where timers race, between it and the last round
     /// trip over which a client connects, and beyond that. `None` where there is no end to measure.
-    pub fn of(stack: &Stack, radii: &[Radius], connections: u16) -> Option<Measurement> {
+    pub fn planned(stack: &Stack, radii: &[Radius], connections: u16) -> Option<Measurement> {
         let find = |kind| radii.iter().find(|radius| radius.kind == kind);
         let (usable, abandoned) = (find(RadiusKind::Usable)?, find(RadiusKind::Abandoned)?.rtt);
         let (race, usable) = (usable.race, usable.rtt);

@@ -46,7 +46,7 @@ fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
     }
     let stack = hasty();
     let radii = radii(&stack.config, None).expect("a schedule");
-    let what = Measurement::of(&stack, &radii, 12).expect("it ends");
+    let what = Measurement::planned(&stack, &radii, 12).expect("it ends");
     let stop = AtomicBool::new(false);
     let in_time = |found: &KernelRadii| found.ways.iter().any(|way| way.kernel.is_some());
     let measured = || measure_radii(&what, &stop, |_| {}).expect("hosts");
@@ -99,16 +99,16 @@ fn what_was_seen_before_it_was_stopped_is_there() {
     }
     let stack = hasty();
     let radii = radii(&stack.config, None).expect("a schedule");
-    let what = Measurement::of(&stack, &radii, 4).expect("it ends");
+    let what = Measurement::planned(&stack, &radii, 4).expect("it ends");
     let stop = AtomicBool::new(false);
     // Connections begin over two seconds: by then the first ones have sent a SYN again, and none has given up.
     let stopping = |elapsed| stop.store(elapsed > Duration::from_millis(2_600), Ordering::Relaxed);
     let found = measure_radii(&what, &stop, stopping).expect("hosts");
     assert!(!found.complete);
     assert_eq!(found.silence.abandoned, None);
-    assert_eq!((found.of(RadiusKind::LastSyn), found.of(RadiusKind::Abandoned)), (None, None));
+    assert_eq!((found.measured(RadiusKind::LastSyn), found.measured(RadiusKind::Abandoned)), (None, None));
     assert_within(
-        found.of(RadiusKind::SynAgain(1)).expect("a SYN left again"),
+        found.measured(RadiusKind::SynAgain(1)).expect("a SYN left again"),
         rtt(&radii, RadiusKind::SynAgain(1)),
         "SYN",
     );
@@ -118,5 +118,5 @@ fn what_was_seen_before_it_was_stopped_is_there() {
 fn what_never_ends_is_not_measured() {
     let ns = Stack::load("ns-2.30").expect("it ships");
     let radii = radii(&ns.config, None).expect("a schedule");
-    assert_eq!(Measurement::of(&ns, &radii, 1), None);
+    assert_eq!(Measurement::planned(&ns, &radii, 1), None);
 }

@@ -50,7 +50,7 @@ pub enum Queue {
 
 impl Way {
     /// From bursts, each longer than the one before it, and the echoes that were lost that way.
-    pub fn of(bursts: &[Burst], lost: u32, of: u32) -> Way {
+    pub fn estimated(bursts: &[Burst], lost: u32, of: u32) -> Way {
         let nothing = Burst {
             sent: 0,
             within: Duration::ZERO,
@@ -173,7 +173,7 @@ mod tests {
         for (ahead, lose, lost) in [(0, 0, 0), (1 << 50, 0, 0), (5, 100, 10)] {
             let burst = through(256, 10_000_000, 50_000, ahead, lose);
             assert!(overflows(&burst, lost, 1000));
-            let way = Way::of(&[burst], lost, 1000);
+            let way = Way::estimated(&[burst], lost, 1000);
             assert!(is_near(way.rate.expect("a rate").bit_per_s(), 10_000_000, 10_000), "{way:?}");
             let Queue::Holds(bytes) = way.queue else { panic!("{way:?}") };
             assert!(is_near(bytes.0, 50_000, PACKET), "{way:?}");
@@ -185,7 +185,7 @@ mod tests {
     fn a_queue_that_was_not_filled_holds_more_than_was_in_it() {
         let burst = through(32, 10_000_000, 500_000, 0, 0);
         assert!(!overflows(&burst, 0, 1000));
-        let way = Way::of(&[burst], 0, 1000);
+        let way = Way::estimated(&[burst], 0, 1000);
         let Queue::AtLeast(bytes) = way.queue else { panic!("{way:?}") };
         assert!(bytes.0 > 40_000 && bytes.0 < 500_000, "{way:?}");
     }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_path_as_fast_as_the_host_is_at_least_that_fast() {
         let burst = through(1000, 1_000_000_000, 1_000_000, 0, 0);
-        let way = Way::of(&[burst], 0, 1000);
+        let way = Way::estimated(&[burst], 0, 1000);
         assert!(
             way.rate_at_least && is_near(way.rate.expect("a rate").bit_per_s(), 1_000_000_000, 1_000_000)
         );
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn losses_by_chance_are_no_full_queue_and_nothing_says_nothing() {
         assert!(!overflows(&through(64, 1_000_000_000, 1_000_000, 0, 20), 50, 1000));
-        let way = Way::of(&[], 0, 0);
+        let way = Way::estimated(&[], 0, 0);
         assert_eq!((way.rate, way.queue), (None, Queue::AtLeast(Bytes::ZERO)));
-        let way = Way::of(&[through(2, 10_000_000, 50_000, 0, 0)], 0, 0);
+        let way = Way::estimated(&[through(2, 10_000_000, 50_000, 0, 0)], 0, 0);
         assert_eq!(way.rate, None);
     }
 }

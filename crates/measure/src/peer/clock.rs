@@ -33,7 +33,7 @@ pub struct Offset {
 
 impl Offset {
     /// From exchanges; `None` where there are none, or where the other clock went backwards.
-    pub fn of(exchanges: &[Exchange]) -> Option<Offset> {
+    pub fn estimated(exchanges: &[Exchange]) -> Option<Offset> {
         let mut best: Option<(u64, Exchange)> = None;
         for exchange in exchanges {
             let there = exchange.sent_ns.checked_sub(exchange.received_ns)?;
@@ -110,7 +110,7 @@ mod tests {
                 .zip(&delays)
                 .map(|(n, [forward, there, back])| exchange(n * (1 << 42), offset, *forward, *there, *back))
                 .collect();
-            let estimate = Offset::of(&exchanges).expect("clocks go forwards");
+            let estimate = Offset::estimated(&exchanges).expect("clocks go forwards");
             let wrong = estimate.ns.abs_diff(i128::from(offset));
             prop_assert!(wrong <= u128::from(estimate.error.as_nanos()), "{} by {wrong}", estimate.error);
             let both = Offsets { before: estimate, after: estimate };
@@ -135,7 +135,7 @@ mod tests {
     fn a_clock_that_goes_backwards_is_no_clock() {
         let mut odd = exchange(0, 7, 10, 10, 10);
         odd.sent_ns = odd.received_ns - 1;
-        assert_eq!(Offset::of(&[odd]), None);
-        assert_eq!(Offset::of(&[]), None);
+        assert_eq!(Offset::estimated(&[odd]), None);
+        assert_eq!(Offset::estimated(&[]), None);
     }
 }

@@ -235,11 +235,11 @@ fn messages_are_those_of_the_stream_or_none() {
     let rate = Rate::from_bit_per_s(3_000_000).expect("not zero");
     for messages in [every, Messages { pace: Pace::At(rate), ..every }] {
         let asked = MessagesAsked::from(messages);
-        assert_eq!(asked.of(30_000), Some(messages));
-        assert_eq!(asked.of(30_001), None);
-        assert_eq!(MessagesAsked { size: 0, ..asked }.of(0), None);
-        assert_eq!(MessagesAsked { count: 0, ..asked }.of(0), None);
-        assert_eq!(MessagesAsked { size: u64::MAX, count: 2, ..asked }.of(u64::MAX - 1), None);
-        assert_eq!(MessagesAsked { pace: PaceAsked::BitPerS(0), ..asked }.of(30_000), None);
+        assert_eq!(asked.messages(30_000), Some(messages));
+        assert_eq!(asked.messages(30_001), None);
+        assert_eq!(MessagesAsked { size: 0, ..asked }.messages(0), None);
+        assert_eq!(MessagesAsked { count: 0, ..asked }.messages(0), None);
+        assert_eq!(MessagesAsked { size: u64::MAX, count: 2, ..asked }.messages(u64::MAX - 1), None);
+        assert_eq!(MessagesAsked { pace: PaceAsked::BitPerS(0), ..asked }.messages(30_000), None);
     }
 }

@@ -52,7 +52,7 @@ pub struct PeerEnd {
 
 impl PeerEnd {
     /// Of which nothing has been said.
-    pub fn of(spec: &FlowSpec) -> PeerEnd {
+    pub fn silent(spec: &FlowSpec) -> PeerEnd {
         let of_messages = spec.stream.map_or(0, |stream| stream.messages.count as usize);
         PeerEnd { of_messages, ..PeerEnd::default() }
     }

@@ -25,12 +25,12 @@ pub struct Heard {
 
 impl Heard {
     /// Nothing yet.
-    pub fn of(scenario: &Scenario) -> Heard {
+    pub fn nothing_yet(scenario: &Scenario) -> Heard {
         let specs = scenario.flows.clone();
         Heard {
             stacks: Ends::of(scenario, place(scenario)),
             ids: (0..specs.len() as u32).collect(),
-            ends: specs.iter().map(PeerEnd::of).collect(),
+            ends: specs.iter().map(PeerEnd::silent).collect(),
             over: specs.iter().map(|_| AtomicBool::new(false)).collect(),
             specs,
         }

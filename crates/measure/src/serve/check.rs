@@ -36,7 +36,7 @@ pub fn transfer(asked: &Transfer) -> Result<Checked, Refused> {
     let messages = match asked.messages {
         None => None,
         Some(messages) => {
-            let messages = messages.of(asked.size).filter(|_| exchanges == 1);
+            let messages = messages.messages(asked.size).filter(|_| exchanges == 1);
             Some(messages.ok_or_else(|| malformed("messages that are not what is sent"))?)
         }
     };

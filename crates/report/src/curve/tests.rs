@@ -82,19 +82,19 @@ fn asked() -> ExperimentSummary {
 
 #[test]
 fn a_sweep_over_many_numbers_is_a_grid_of_lines() {
-    let grid = Grid::of(&asked()).expect("30 delays");
+    let grid = Grid::swept_in(&asked()).expect("30 delays");
     assert_eq!((grid.key.as_str(), grid.unit.as_str()), ("path.delay", "s"));
     let labels: Vec<_> = grid.lines.iter().map(|line| (line.label.as_str(), line.points.len())).collect();
     assert_eq!(labels, [("a", 30), ("b", 30)]);
     assert_eq!(grid.lines[1].points[2], (0.3, 5));
     let few = ExperimentSummary { points: asked().points[..40].to_vec(), ..asked() };
-    assert_eq!(Grid::of(&few), None);
+    assert_eq!(Grid::swept_in(&few), None);
 }
 
 #[test]
 fn a_step_is_called_by_the_nearest_timer_of_its_sender() {
     let asked = asked();
-    let grid = Grid::of(&asked).expect("30 delays");
+    let grid = Grid::swept_in(&asked).expect("30 delays");
     let named = |line: usize, between| {
         let step = Step { at: 0.0, between, change: (1.0, 2.0) };
         grid.lines[line].timer(&asked, &step).map(|timer| timer.rtt_s)

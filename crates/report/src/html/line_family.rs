@@ -27,7 +27,7 @@ pub(crate) struct LineFamily {
 }
 
 impl LineFamily {
-    pub fn of(asked: &ExperimentSummary) -> Option<LineFamily> {
+    pub fn swept_in(asked: &ExperimentSummary) -> Option<LineFamily> {
         let [x, line] = asked.axes.as_slice() else { return None };
         let place = |point: &SummaryPoint| [value(point, x), value(point, line)];
         let places: Vec<[String; 2]> = asked.points.iter().map(place).collect();
@@ -87,7 +87,7 @@ fn value(point: &SummaryPoint, keys: &[String]) -> String {
 
 /// The goodput of a sweep over two parameters of a few values each.
 pub(super) fn goodput(asked: &ExperimentSummary, comparison: &ComparisonTable) -> Option<Figure> {
-    let line_family = LineFamily::of(asked)?;
+    let line_family = LineFamily::swept_in(asked)?;
     let mut marks = Vec::new();
     for engine in ENGINES {
         let summaries = comparison.rows.iter().flat_map(|row| &row.summaries);

@@ -66,18 +66,18 @@ pub struct Panel {
 impl Page {
     /// Every figure, in order.
     pub fn figures(&self) -> Vec<&Figure> {
-        fn of<'a>(blocks: &'a [Block], found: &mut Vec<&'a Figure>) {
+        fn collect<'a>(blocks: &'a [Block], found: &mut Vec<&'a Figure>) {
             for block in blocks {
                 match block {
                     Block::Figure(figure) => found.push(figure),
-                    Block::Folded(_, inner) => of(inner, found),
-                    Block::Choice(panels) => panels.iter().for_each(|panel| of(&panel.blocks, found)),
+                    Block::Folded(_, inner) => collect(inner, found),
+                    Block::Choice(panels) => panels.iter().for_each(|panel| collect(&panel.blocks, found)),
                     _ => {}
                 }
             }
         }
         let mut found = Vec::new();
-        self.sections.iter().for_each(|section| of(&section.blocks, &mut found));
+        self.sections.iter().for_each(|section| collect(&section.blocks, &mut found));
         found
     }
 

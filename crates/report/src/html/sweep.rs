@@ -31,7 +31,7 @@ pub(super) fn figures(asked: &ExperimentSummary, comparison: &ComparisonTable) -
     if !heat_maps.is_empty() {
         return heat_maps;
     }
-    if let Some(grid) = Grid::of(asked) {
+    if let Some(grid) = Grid::swept_in(asked) {
         return curves(asked, comparison, &grid);
     }
     let is_last = |key: &String| keys.contains(key);
@@ -133,7 +133,7 @@ impl Slice<'_> {
             let published = (self.by.published)(&row.published);
             marks.extend(published.map(|value| Mark { point, who: "published", value, interval: None }));
             marks.extend(ENGINES.into_iter().filter_map(|engine| {
-                let value = self.of(row, engine)?;
+                let value = self.statistic(row, engine)?;
                 Some(Mark { point, who: participle(engine), value: value.mean, interval: value.ci95() })
             }));
         }
@@ -188,7 +188,7 @@ impl Slice<'_> {
         }
     }
 
-    fn of(&self, row: &ComparisonRow, engine: Engine) -> Option<Statistic> {
+    fn statistic(&self, row: &ComparisonRow, engine: Engine) -> Option<Statistic> {
         row.summaries.iter().find(|summary| summary.engine == engine).and_then(self.by.statistic)
     }
 
@@ -203,11 +203,11 @@ impl Slice<'_> {
     fn differences(&self) -> Option<Figure> {
         let base = ENGINES
             .into_iter()
-            .rfind(|&engine| self.rows.iter().any(|(_, row)| self.of(row, engine).is_some()))?;
+            .rfind(|&engine| self.rows.iter().any(|(_, row)| self.statistic(row, engine).is_some()))?;
         let bases: Vec<(&str, Statistic)> = self
             .rows
             .iter()
-            .filter_map(|(point, row)| Some((point.as_str(), self.of(row, base)?)))
+            .filter_map(|(point, row)| Some((point.as_str(), self.statistic(row, base)?)))
             .filter(|(_, time)| time.mean > 0.0)
             .collect();
         let others = self.marks().into_iter().filter(|mark| mark.who != participle(base));

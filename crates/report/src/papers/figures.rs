@@ -136,7 +136,7 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
     for about in &file.figures {
         let drawn = match (&about.experiment, &about.closed_form) {
             (Some(experiment), None) => runs
-                .of(paper, experiment, &about.set, Engine::Simulate, stop)
+                .make(paper, experiment, &about.set, Engine::Simulate, stop)
                 .and_then(|made| about.draw(made)),
             (None, Some(form)) => form.figure(&about.title, &about.caption).map(|figure| vec![figure]),
             _ => Err("a figure has either `experiment` or `closed_form`".to_owned()),
@@ -183,7 +183,7 @@ impl Description {
     /// The mean of each point's runs that have an answer.
     fn line_family(&self, name: &str, made: &Made) -> Result<Figure, String> {
         let line_family =
-            LineFamily::of(&made.asked).ok_or("the sweep has not two parameters of a few values")?;
+            LineFamily::swept_in(&made.asked).ok_or("the sweep has not two parameters of a few values")?;
         let mut marks = Vec::new();
         for runs in made.runs.chunk_by(|a, b| a.point == b.point) {
             let of = |run: &Run| metric::value(run, name, self.time.map(|time| time.0));
@@ -233,8 +233,8 @@ impl Description {
 
     /// A curve for each combination of the other parameters; the mean of a point's runs, where they have an answer.
     fn curves(&self, name: &str, made: &Made) -> Result<Figure, String> {
-        let mut grid =
-            Grid::of(&made.asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
+        let mut grid = Grid::swept_in(&made.asked)
+            .ok_or("the sweep has no parameter with numbers enough for a curve")?;
         let labels = grid.lines.iter().map(|line| line.label.clone()).collect();
         for (line, name) in grid.lines.iter_mut().zip(named(labels, &self.names)?) {
             line.label = name;

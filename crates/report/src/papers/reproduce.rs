@@ -107,7 +107,7 @@ pub(super) fn reproduce(
         }
         _ => Engine::Simulate,
     };
-    let made = runs.of(paper, experiment, &check.set, engine, stop)?;
+    let made = runs.make(paper, experiment, &check.set, engine, stop)?;
     let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
     let time = time.map_err(|error| format!("time: {error}"))?;
     let sound: Vec<&Run> = made.runs.iter().filter(|run| !is_void(run)).collect();
@@ -212,7 +212,7 @@ fn over_points(
 
 /// What is taken of each line of a sweep over many numbers, line by line.
 fn over_lines(what: OverPoints, asked: &ExperimentSummary, values: &[f64]) -> Result<Vec<f64>, String> {
-    let grid = Grid::of(asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
+    let grid = Grid::swept_in(asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
     let mut numbers = Vec::new();
     for line in &grid.lines {
         let curve = line.curve(|index| values.get(index).copied());
@@ -291,7 +291,7 @@ impl Runs {
     }
 
     /// The runs of an experiment with some changes.
-    pub(super) fn of(
+    pub(super) fn make(
         &mut self,
         paper: &Paper,
         name: &str,

@@ -17,10 +17,10 @@ use tempfile::tempdir;
 fn the_unit_in_the_guide_allows_what_the_limits_need() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measuring.md");
     let guide = fs::read_to_string(guide).expect("it is there");
-    for line in Needs::of(&Limits::default()).unit() {
+    for line in Needs::under(&Limits::default()).unit() {
         assert!(guide.lines().any(|there| there == line), "docs/measuring.md: expected {line}");
     }
-    let [none, one] = [0, 1].map(|clients| Needs::of(&Limits { clients, ..Limits::default() }));
+    let [none, one] = [0, 1].map(|clients| Needs::under(&Limits { clients, ..Limits::default() }));
     let mebibytes = (one.memory.0 - none.memory.0).div_ceil(1 << 20);
     for text in [
         format!("{} threads and {} for each client", none.tasks, one.tasks - none.tasks),
@@ -42,8 +42,8 @@ fn the_unit_in_the_guide_allows_what_the_limits_need() {
 #[test]
 fn the_page_of_limits_and_the_doctor_say_what_the_unit_allows() {
     let limits = Limits::default();
-    let needs = Needs::of(&limits);
-    let [none, one] = [0, 1].map(|clients| Needs::of(&Limits { clients, ..Limits::default() }));
+    let needs = Needs::under(&limits);
+    let [none, one] = [0, 1].map(|clients| Needs::under(&Limits { clients, ..Limits::default() }));
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/limits.md");
     let page = fs::read_to_string(page).expect("it is there");
     for row in [
@@ -84,7 +84,7 @@ fn the_page_of_limits_and_the_doctor_say_what_the_unit_allows() {
 
 #[test]
 fn as_many_open_files_are_allowed_as_are_needed_or_it_warns() {
-    let needs = Needs::of(&Limits::default()).files;
+    let needs = Needs::under(&Limits::default()).files;
     for (hard, warns) in [(needs + 100, false), (needs - 1, true)] {
         let mut command = Command::new("sh");
         let script = format!("ulimit -Sn 200; ulimit -Hn {hard}; exec \"$0\" \"$@\"");

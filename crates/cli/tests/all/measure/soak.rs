@@ -348,7 +348,7 @@ fn a_responder_among_friends_and_enemies_neither_grows_nor_fails() {
     let most = |of: &[(u64, [u64; 3])]| of.iter().map(|(_, [rss, ..])| *rss).max().unwrap_or(0);
     let (first, last) = samples.split_at(samples.len() / 3);
     assert!(most(last) <= most(first) + GROWTH, "from {} to {} B", most(first), most(last));
-    let needs = Needs::of(&Limits { clients: CLIENTS, ..Limits::default() });
+    let needs = Needs::under(&Limits { clients: CLIENTS, ..Limits::default() });
     let [_, threads, files] =
         [0, 1, 2].map(|what| samples.iter().map(|(_, all)| all[what]).max().unwrap_or(0));
     assert!(most(last) <= needs.memory.0 && threads <= needs.tasks && files <= needs.files, "{needs:?}");

@@ -57,7 +57,7 @@ struct Positions {
 
 impl Positions {
     /// The position of a sequence number; 0 is the first byte of data, and what comes before it.
-    fn of(&mut self, seq: u32) -> u64 {
+    fn position_of(&mut self, seq: u32) -> u64 {
         let Some(first) = self.first else { return 0 };
         let ahead = seq.wrapping_sub(first).wrapping_sub(self.last as u32) as i32;
         let position = self.last.saturating_add_signed(ahead.into());
@@ -67,7 +67,7 @@ impl Positions {
 }
 
 impl Sequence {
-    pub fn of(flow: &FlowRow, segments: &[SegmentRow]) -> Sequence {
+    pub fn of_flow(flow: &FlowRow, segments: &[SegmentRow]) -> Sequence {
         let mut sequence = Sequence::default();
         let mine = || segments.iter().filter(|row| row.flow == flow.flow);
         // The SYN takes the number before the first byte.
@@ -86,14 +86,14 @@ impl Sequence {
             };
             match row.event {
                 SegmentEvent::Dropped if row.flags & SYN != 0 => mark(0, "SYN dropped"),
-                SegmentEvent::Dropped if to_sender => mark(positions.of(row.ack), "ACK dropped"),
+                SegmentEvent::Dropped if to_sender => mark(positions.position_of(row.ack), "ACK dropped"),
                 // The sender's own, of the handshake for instance.
                 SegmentEvent::Dropped if row.len == 0 && row.flags & FIN == 0 => {
-                    mark(positions.of(row.seq), "ACK dropped");
+                    mark(positions.position_of(row.seq), "ACK dropped");
                 }
-                SegmentEvent::Dropped => mark(positions.of(row.seq), "data dropped"),
+                SegmentEvent::Dropped => mark(positions.position_of(row.seq), "data dropped"),
                 SegmentEvent::Sent if !to_sender && row.len > 0 => {
-                    let position = positions.of(row.seq);
+                    let position = positions.position_of(row.seq);
                     sender.sent = sender.sent.max(position + u64::from(row.len));
                     match row.retransmission {
                         true => mark(position, sender.why_again(row)),
@@ -101,10 +101,10 @@ impl Sequence {
                     }
                 }
                 SegmentEvent::Received if !to_sender && row.ecn == Some(CE) => {
-                    mark(positions.of(row.seq), "marked (CE)");
+                    mark(positions.position_of(row.seq), "marked (CE)");
                 }
                 SegmentEvent::Received if to_sender && row.flags & (ACK | SYN) == ACK => {
-                    let position = positions.of(row.ack);
+                    let position = positions.position_of(row.ack);
                     let is_duplicate = sender.is_duplicate(row, position);
                     if is_duplicate {
                         mark(position, "duplicate ACK");
@@ -181,7 +181,7 @@ impl Sender {
 
 /// The whole of it, and what happened around the first loss.
 pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow], usual: Option<Duration>) -> Vec<Figure> {
-    let sequence = Sequence::of(flow, segments);
+    let sequence = Sequence::of_flow(flow, segments);
     if sequence.sent.is_empty() && sequence.marks.is_empty() {
         return Vec::new();
     }

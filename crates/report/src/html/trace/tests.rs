@@ -64,7 +64,7 @@ fn marks_are_what_the_ends_and_the_path_counted() {
     ] {
         let run = traced("noisy-channel", &[changes, &["transfer.size=2 MB"]].concat());
         let flow = &run.flows[0];
-        let sequence = Sequence::of(flow, &run.segments.to_vec());
+        let sequence = Sequence::of_flow(flow, &run.segments.to_vec());
         let again = ["timeout", "fast retransmit", "tail loss probe", "retransmission"]
             .map(|event| marks(&sequence, event));
         assert_eq!(Some(again.iter().sum()), flow.retransmissions, "{changes:?}");
@@ -87,7 +87,7 @@ fn where_only_packets_are_seen_a_timer_is_not_called_a_timeout() {
     // As the recorder of an emulation records them.
     segments.iter_mut().filter(|row| row.event == SegmentEvent::Sent).for_each(|row| row.cause = None);
     let flow = &run.flows[0];
-    let sequence = Sequence::of(flow, &segments);
+    let sequence = Sequence::of_flow(flow, &segments);
     assert_eq!(marks(&sequence, "timeout"), 0.0);
     let timers = marks(&sequence, "retransmission by a timer");
     assert!(flow.timeouts.is_some_and(|timeouts| timers > timeouts), "{timers} of which {:?}", flow.timeouts);
@@ -129,7 +129,7 @@ fn figures_without_segments(run: &Run) -> Figure {
 fn marks_of_congestion_are_those_that_the_receiver_counted() {
     let run = traced("ecn", &["path.link.mark.forward=100 kB"]);
     let flow = &run.flows[0];
-    let drawn = marks(&Sequence::of(flow, &run.segments.to_vec()), "marked (CE)");
+    let drawn = marks(&Sequence::of_flow(flow, &run.segments.to_vec()), "marked (CE)");
     assert_eq!(Some(drawn), flow.ecn_marks);
     assert!(drawn > 0.0);
 }
@@ -138,7 +138,7 @@ fn marks_of_congestion_are_those_that_the_receiver_counted() {
 fn positions_rise_where_sequence_numbers_wrap() {
     let run = traced("single-drop", &[]);
     let mut segments = run.segments.to_vec();
-    let plain = Sequence::of(&run.flows[0], &segments);
+    let plain = Sequence::of_flow(&run.flows[0], &segments);
     // All numbers of the data, and the acknowledgments of them, as from another initial sequence number.
     let syn = |row: &&SegmentRow| row.direction == "forward" && row.flags & 2 != 0;
     let shift = (u32::MAX - 300_000).wrapping_sub(segments.iter().find(syn).expect("a SYN").seq);
@@ -148,7 +148,7 @@ fn positions_rise_where_sequence_numbers_wrap() {
             _ => row.ack = row.ack.wrapping_add(shift),
         }
     }
-    let wrapped = Sequence::of(&run.flows[0], &segments);
+    let wrapped = Sequence::of_flow(&run.flows[0], &segments);
     assert_eq!((plain.sent, plain.acked, plain.marks), (wrapped.sent, wrapped.acked, wrapped.marks));
 }
 
@@ -185,14 +185,14 @@ fn a_late_flow_has_as_many_rates_as_an_early_one() {
 fn an_acknowledgment_of_the_sender_that_is_dropped_is_no_lost_data() {
     let run = traced("single-drop", &[]);
     let mut segments = run.segments.to_vec();
-    let lost = marks(&Sequence::of(&run.flows[0], &segments), "data dropped");
+    let lost = marks(&Sequence::of_flow(&run.flows[0], &segments), "data dropped");
     let own = |row: &&mut SegmentRow| {
         let (syn, fin, ack) = (2, 1, 16);
         row.direction == "forward" && row.len == 0 && row.flags & (syn | fin | ack) == ack
     };
     let ack = segments.iter_mut().find(own).expect("of the handshake, or of the receiver's FIN");
     ack.event = farpath_run::SegmentEvent::Dropped;
-    let sequence = Sequence::of(&run.flows[0], &segments);
+    let sequence = Sequence::of_flow(&run.flows[0], &segments);
     assert_eq!((marks(&sequence, "ACK dropped"), marks(&sequence, "data dropped")), (1.0, lost));
 }
 
