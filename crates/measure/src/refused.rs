@@ -68,7 +68,7 @@ mod tests {
 
     fn refused(changes: &[&str]) -> String {
         let text = "title = \"T\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\n[transfer]\n\
-                    messages = { size = \"1 kB\", every = \"1 ms\", count = 10 }\n";
+                    message = \"1 kB\"\nrate = \"1 Mbit/s\"\nduration = \"1 s\"\n";
         let changes: Vec<_> = changes.iter().map(|change| change.parse().expect("a change")).collect();
         let experiment = Experiment::parse(text, "t.toml", &changes).expect("sound");
         can_be_measured(&experiment.point(0)).expect_err("it is refused").to_string()
