@@ -66,7 +66,7 @@ impl<'a> Far<'a> {
             ends,
             free: 0.0,
             back_free: 0.0,
-            quick: ends.quick_acks,
+            quick: quick_acks(ends),
             held: 0,
             held_sent: (0.0, 0.0),
             held_came: 0.0,
@@ -168,16 +168,12 @@ impl<'a> Far<'a> {
     }
 
     /// A segment has come, before which all below `before` had: the window grows, and the segment is acknowledged at once where it does
-    /// (`tcp_grow_window()`, `tcp_incr_quickack()`).
+    /// (`tcp_grow_window()`).
     fn grow(&mut self, came: f64, before: u64) {
         let covers = self.covers();
         let Some(autotuning) = &mut self.autotuning else { return };
         let mss = self.ends.mss;
         autotuning.measure_segment(mss);
-        if self.order == 1 {
-            let half = autotuning.window() / (2 * mss);
-            self.quick = self.quick.min(if half == 0 { 2 } else { half });
-        }
         let clock = |at: f64| Duration::from_secs_f64(at + self.ends.opening);
         let ms = |at: f64| clock(at).as_nanos() / 1_000_000;
         let ago = Duration::from_millis(ms(came).saturating_sub(ms(self.heard)));
@@ -252,6 +248,15 @@ impl<'a> Far<'a> {
         }
         ack
     }
+}
+
+/// Segments that are acknowledged at once at the beginning: no more than half of a window that grows holds (`tcp_incr_quickack()`).
+fn quick_acks(ends: &Ends) -> u64 {
+    let half = |window: &Autotuning| match window.window() / (2 * ends.mss) {
+        0 => 2,
+        half => half,
+    };
+    ends.autotuning.as_ref().map_or(u64::MAX, half).min(ends.quick_acks)
 }
 
 /// The most that may be unacknowledged by what the receiver announces, in segments.
