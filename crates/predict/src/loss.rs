@@ -8,8 +8,8 @@ use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer
 use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoverGuard, RecoveryAlgorithm,
-    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout, WindowWithoutSack,
+    BackoffReset, CongestionControlKind, HyStart, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
+    SsthreshFrom, SsthreshOnTimeout, WindowWithoutSack,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -133,12 +133,8 @@ fn lone_segment(flow: &Flow, prediction: &mut Prediction) -> bool {
 fn isolated(flow: &Flow, prediction: &mut Prediction) -> Result<bool, InputError> {
     let every = flow.ack_every();
     let cycle = flow.cycle(flow.window)?.value;
-    let growth = match flow.sender.congestion.avoidance {
-        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => Growth::PerAck(every),
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
-            Growth::PerRound(1)
-        }
-    };
+    let counts_acks = flow.sender.congestion.avoidance.counts_acks();
+    let growth = if counts_acks { Growth::PerAck(every) } else { Growth::PerRound(1) };
     let isolated = IsolatedDrop { window: cycle.segments, round: cycle.time, growth }.cost()?;
     let drops = prediction.segments * flow.view.data_loss.fraction();
     if isolated.value.sent * flow.view.data_loss.fraction() > 1.0 {
@@ -245,10 +241,7 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
                 SlowStartGrowth::TwoSegments => 2,
                 SlowStartGrowth::AllAcked => u64::MAX,
             },
-            avoidance_per_ack: matches!(
-                congestion.avoidance,
-                AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded
-            ),
+            avoidance_per_ack: congestion.avoidance.counts_acks(),
             whole_segments: congestion.ssthresh_from == SsthreshFrom::WindowSegments,
             lower_on_repeat: congestion.ssthresh_on_timeout == SsthreshOnTimeout::Every,
         },

@@ -10,7 +10,7 @@ use farpath_model::InputError;
 use farpath_model::stream::{Cost, IsolatedLoss, Window};
 use farpath_run::StreamFigures;
 use farpath_tcp::Config;
-use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind, CubicRules, SlowStartGrowth};
+use farpath_tcp::config::{CongestionControlKind, CubicRules, SlowStartGrowth};
 use farpath_units::{Bytes, Duration, Late, Rate};
 
 const BY: &str = "Kershaw, Hughes-Jones 2007, Eq. 2.1-2.3";
@@ -58,12 +58,7 @@ fn window(sender: &Config, ack_every: u64) -> Window {
         let alpha_is_one = congestion.cubic == CubicRules::Rfc9438;
         return Window::Cubic { alpha_beyond: if alpha_is_one { 1.0 } else { 9.0 / 17.0 } };
     }
-    let ack_factor = match congestion.avoidance {
-        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => ack_every as f64,
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
-            1.0
-        }
-    };
+    let ack_factor = if congestion.avoidance.counts_acks() { ack_every as f64 } else { 1.0 };
     Window::Reno { ack_factor }
 }
 

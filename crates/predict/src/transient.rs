@@ -14,12 +14,13 @@ use crate::Flow;
 use ascent::Ascent;
 use farpath_experiment::Opener;
 use farpath_model::InputError;
+use farpath_tcp::TIMESTAMPS;
 use farpath_tcp::cc::{AckEvent, Controller, LossEvent, Window};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer,
-    QuickAckAccounting, RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
+    BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer, QuickAckAccounting,
+    RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
 };
-use farpath_tcp::{Autotuning, TIMESTAMPS};
+use farpath_tcp::receiver::{Autotuning, compression_wait};
 use farpath_units::{Duration, Instant, Probability};
 use lattice::Losses;
 use net::Net;
@@ -149,7 +150,7 @@ impl<'a> Ends<'a> {
             quick_acks: receiver.receive.quick_acks.into(),
             quick_while_growing: receiver.receive.autotuning,
             compressed: if sack { receiver.receive.compressed_acks.into() } else { 0 },
-            compression: (net.idle() / 20.0).min(1e-3),
+            compression: compression_wait(Duration::from_secs_f64(net.idle())).as_secs_f64(),
             opening: opening(flow),
             autotuning: autotuning(flow, net),
             sack,
@@ -163,10 +164,8 @@ impl<'a> Ends<'a> {
             algorithm: sender.recovery.algorithm,
             partial_ack_timer: sender.recovery.partial_ack_timer,
             full_ack_window: sender.recovery.full_ack_window,
-            grows_by_ack: matches!(
-                congestion.avoidance,
-                AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded
-            ) || congestion.slow_start == SlowStartGrowth::PerAck,
+            grows_by_ack: congestion.avoidance.counts_acks()
+                || congestion.slow_start == SlowStartGrowth::PerAck,
             full_round,
             keeps_backoff: sender.rto.backoff_reset == BackoffReset::ValidSample && !timestamps,
             spurious_start,

@@ -18,12 +18,23 @@ pub const MAX_SHIFT: u8 = 14;
 const RECENT: usize = 4;
 
 /// ACKs of one hole that leave at once before one stands for many (`TCP_FASTRETRANS_THRESH`).
-const SENT_AT_ONCE: u32 = 3;
-/// That one waits a twentieth of a round trip, a millisecond at most (`tcp_comp_sack_delay_ns`), and its timer's slack
-/// (`tcp_comp_sack_slack_ns`).
-const COMPRESSED_SHARE: u64 = 20;
-const LONGEST_COMPRESSION: Duration = Duration::from_millis(1);
+pub const SENT_AT_ONCE: u32 = 3;
+/// That one waits for others, and its timer's slack (`tcp_comp_sack_slack_ns`).
 const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
+
+/// How long it waits: a twentieth of a round trip, a millisecond at most (`tcp_comp_sack_delay_ns`).
+pub fn compression_wait(round_trip: Duration) -> Duration {
+    (round_trip / 20).min(Duration::from_millis(1))
+}
+
+/// Segments that are acknowledged at once at the most: what half of a window holds in segments of so many bytes, two where it holds none
+/// (`tcp_incr_quickack()`).
+pub fn most_quick_acks(window: u64, segment: u64) -> u64 {
+    match window / (2 * segment) {
+        0 => 2,
+        half => half,
+    }
+}
 /// What the peer's MSS is taken for before a segment was longer, and the least: Linux's `TCP_MSS_DEFAULT` and `TCP_MIN_MSS`. A
 /// header of TCP without options.
 const FIRST_LONGEST: u64 = 536;
@@ -270,10 +281,8 @@ impl Receiver {
             QuickAckAccounting::PerSegment => segments,
             // tcp_incr_quickack(): by the window that was announced.
             QuickAckAccounting::Linux => {
-                match (self.edge_announced() - self.next) / (2 * self.longest.max(len)) {
-                    0 => segments.min(2),
-                    half => segments.min(u32::try_from(half).unwrap_or(u32::MAX)),
-                }
+                let most = most_quick_acks(self.edge_announced() - self.next, self.longest.max(len));
+                segments.min(u32::try_from(most).unwrap_or(u32::MAX))
             }
         };
         self.quick_acks_left = self.quick_acks_left.max(segments);
@@ -476,7 +485,7 @@ impl Receiver {
         compression.held += 1;
         let round_trip = [self.autotuning.as_ref().and_then(|autotuning| autotuning.rtt()), rtt.srtt()];
         let round_trip = round_trip.into_iter().flatten().min().unwrap_or(Duration::ZERO);
-        let wait = (round_trip / COMPRESSED_SHARE).min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+        let wait = compression_wait(round_trip) + COMPRESSION_SLACK;
         // A delayed-ACK timer that goes on, though what it was set for was acknowledged, has it leave too (`tcp_delack_timer_handler()`).
         let due = Instant::earliest(Some(now + wait), self.delayed_ack_timer.filter(|&at| at > now));
         compression.due = compression.due.or(due);

@@ -9,7 +9,7 @@ use farpath_elements::{ElementSpec, Line, MarkThreshold, Outside, QueueLimit};
 use farpath_model::pftk::Pftk;
 use farpath_model::{epochs, mathis};
 use farpath_path::Direction;
-use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind};
+use farpath_tcp::config::CongestionControlKind;
 use farpath_units::Duration;
 
 pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
@@ -26,10 +26,7 @@ pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
         return None;
     }
     // Growth that counts bytes does not slow down with delayed ACKs.
-    let every = match summary.sender().congestion.avoidance {
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => 1,
-        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => summary.ack_every(),
-    };
+    let every = if summary.sender().congestion.avoidance.counts_acks() { summary.ack_every() } else { 1 };
     let round = summary.rtt;
     let timeout = summary.sender().rto.timeout(round, Duration::ZERO);
     let pftk = Pftk {

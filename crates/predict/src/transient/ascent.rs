@@ -56,8 +56,7 @@ impl Ascent {
         let mut far = Far::new(ends, net);
         let (mut sent, mut acks): (Vec<f64>, Vec<Acked>) = (Vec::new(), Vec::new());
         let (mut una, mut now) = (0_u64, 0.0);
-        let mut dropped: Option<(u64, u64)> = None;
-        let mut all_dropped = Vec::new();
+        let mut dropped = Vec::new();
         let mut duplicates = 0;
         let (mut resent, mut reductions) = (Vec::new(), Vec::new());
         let mut recovery: Option<Recovery> = None;
@@ -72,14 +71,12 @@ impl Ascent {
                 let number = sent.len() as u64;
                 sent.push(now);
                 if !far.send(number, now, growing, true) {
-                    all_dropped.push(number);
-                    let (_, lost) = dropped.get_or_insert((number, 0));
-                    *lost += 1;
+                    dropped.push(number);
                 }
             }
             let Some(ack) = far.next_ack() else {
                 // Only a tail that found no room leaves nothing to come.
-                let (first, lost) = dropped.unwrap_or((sent.len() as u64 - 1, 1));
+                let (first, lost) = far.holes().unwrap_or((sent.len() as u64 - 1, 1));
                 break End::Overflow { first, lost, at: now };
             };
             now = ack.at;
@@ -92,12 +89,11 @@ impl Ascent {
                 if una >= repair.until {
                     window.cwnd = window.ssthresh;
                     recovery = None;
-                    dropped = far.missing.front().map(|&first| (first, far.missing.len() as u64));
                     duplicates = 0;
                     if una == ends.segments {
                         break End::File(far.free - net.spacing + net.forward);
                     }
-                    if dropped.is_none() {
+                    if far.missing.is_empty() {
                         break End::Steady(now);
                     }
                     continue;
@@ -113,7 +109,7 @@ impl Ascent {
                     }
                     if !far.send(number, now, false, true) {
                         if !again {
-                            all_dropped.push(number);
+                            dropped.push(number);
                         }
                         repair.dropped(number, far.order, again);
                     }
@@ -123,7 +119,7 @@ impl Ascent {
             if ack.covers == una {
                 duplicates += 1;
                 if duplicates >= 3 || (ends.rack && sent.len() as u64 == ends.segments) {
-                    let (first, lost) = dropped.unwrap_or((una, 1));
+                    let (first, lost) = far.holes().unwrap_or((una, 1));
                     if !(ends.sack
                         && matches!(ends.rate_reduction, RateReduction::SafeAck | RateReduction::Linux))
                         || highest <= first
@@ -158,13 +154,13 @@ impl Ascent {
                 break End::Marked(now);
             }
             let full = window.cwnd / ends.mss >= ends.window && !ends.grows_unused(&window);
-            if dropped.is_none()
+            if far.missing.is_empty()
                 && (window.cwnd >= window.ssthresh || full || sent.len() > super::LONGEST_ASCENT)
             {
                 break End::Steady(now);
             }
         };
-        Ascent { sent, acks, dropped: all_dropped, resent, reductions, end, controller, window }
+        Ascent { sent, acks, dropped, resent, reductions, end, controller, window }
     }
 }
 

@@ -2,15 +2,12 @@
 
 use super::Ends;
 use super::net::Net;
-use farpath_tcp::{Autotuning, Echoed};
+use farpath_tcp::receiver::{Autotuning, Echoed, SENT_AT_ONCE, most_quick_acks};
 use farpath_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Of what a segment takes to send: what is nearer together than this happens in one instant, but for rounding.
 const SAME_INSTANT: f64 = 1e-9;
-
-/// ACKs for what lies beyond a hole that leave at once, before one stands for many (`TCP_FASTRETRANS_THRESH`).
-const AT_ONCE: u64 = 3;
 
 /// An ACK on its way.
 pub(super) struct Ack {
@@ -142,9 +139,6 @@ impl<'a> Far<'a> {
         self.wait = if compressed { self.ends.compression } else { self.ends.ack_delay };
         let enough = if compressed { self.ends.compressed } else { self.ends.ack_every };
         if gap && !compressed || grows || self.quick > 0 || self.held >= enough {
-            if self.autotuning.is_none() {
-                self.quick = self.quick.saturating_sub(1);
-            }
             self.acknowledge(came);
         }
     }
@@ -159,7 +153,12 @@ impl<'a> Far<'a> {
             self.behind = (covers, 0);
         }
         self.behind.1 += 1;
-        self.behind.1 > AT_ONCE
+        self.behind.1 > u64::from(SENT_AT_ONCE)
+    }
+
+    /// The first segment that is missing, and how many are.
+    pub fn holes(&self) -> Option<(u64, u64)> {
+        self.missing.front().map(|&first| (first, self.missing.len() as u64))
     }
 
     /// All below this has come.
@@ -190,6 +189,8 @@ impl<'a> Far<'a> {
     }
 
     fn acknowledge(&mut self, at: f64) {
+        // Whatever it answers (`tcp_dec_quickack_mode()`).
+        self.quick = self.quick.saturating_sub(1);
         let start = self.back_free.max(at);
         if self.net.ack_spacing > 0.0 && (start - at) / self.net.ack_spacing > self.net.ack_queue {
             // It finds no room: what comes next covers it.
@@ -198,10 +199,6 @@ impl<'a> Far<'a> {
         self.back_free = start + self.net.ack_spacing;
         let at = start + self.net.back;
         let covers = self.covers();
-        let left = start;
-        if self.autotuning.is_some() {
-            self.quick = self.quick.saturating_sub(1);
-        }
         let (number, order) = self.last;
         let reports = self.held;
         self.acks.push_back(Ack {
@@ -212,7 +209,7 @@ impl<'a> Far<'a> {
             order,
             sent: self.held_sent,
             marked: self.held_marked,
-            left,
+            left: start,
             window: window(self.ends, self.autotuning.as_ref()),
         });
         (self.held, self.held_marked) = (0, false);
@@ -250,13 +247,10 @@ impl<'a> Far<'a> {
     }
 }
 
-/// Segments that are acknowledged at once at the beginning: no more than half of a window that grows holds (`tcp_incr_quickack()`).
+/// Segments that are acknowledged at once at the beginning: those that a window which grows allows.
 fn quick_acks(ends: &Ends) -> u64 {
-    let half = |window: &Autotuning| match window.window() / (2 * ends.mss) {
-        0 => 2,
-        half => half,
-    };
-    ends.autotuning.as_ref().map_or(u64::MAX, half).min(ends.quick_acks)
+    let most = |window: &Autotuning| most_quick_acks(window.window(), ends.mss);
+    ends.autotuning.as_ref().map_or(u64::MAX, most).min(ends.quick_acks)
 }
 
 /// The most that may be unacknowledged by what the receiver announces, in segments.

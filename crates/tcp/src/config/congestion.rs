@@ -242,6 +242,18 @@ words! {
     }
 }
 
+impl AvoidanceGrowth {
+    /// Whether an ACK counts once, however much it covers: delayed ACKs then slow the growth down.
+    pub fn counts_acks(self) -> bool {
+        match self {
+            AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => true,
+            AvoidanceGrowth::PerByte
+            | AvoidanceGrowth::AllAcked
+            | AvoidanceGrowth::AllAckedBeyondSlowStart => false,
+        }
+    }
+}
+
 impl CongestionControlKind {
     /// Linux's name of it; `None` where no released Linux has it.
     pub const fn linux_name(self) -> Option<&'static str> {
