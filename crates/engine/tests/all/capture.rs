@@ -422,7 +422,7 @@ proptest! {
     // Each case is a tshark or two, of half a second.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 32, ..ProptestConfig::default() })]
 
-    /// Any stacks over any path: tshark finds as many packets as are in the table, whole and with right checksums.
+    /// Any stacks over any path: tshark finds as many packets as the table has sent, received and dropped, whole and with right checksums.
     #[test]
     fn tshark_reads_what_is_captured_of_any_stacks_over_any_path(
         path in paths(),
@@ -448,7 +448,9 @@ proptest! {
         let whole = "tcp && !_ws.malformed && !_ws.short && tcp.checksum.status == \"Good\" \
                      && (ipv6 || ip.checksum.status == \"Good\")";
         let Some(found) = tshark(&path, whole, &[]) else { return Ok(()) };
-        prop_assert_eq!(found.len(), run.segments.len());
+        // That a flow router let a packet on is a row, and no packet of an end.
+        let packets = run.segments.iter().filter(|row| row.event != SegmentEvent::Passed).count();
+        prop_assert_eq!(found.len(), packets);
     }
 }
 
