@@ -74,14 +74,15 @@ impl Scenario {
             });
             let rtt = base_rtt_of(self, flow);
             let needs = |limit: u32| window_for(rate, rtt, limit);
+            // As large from the beginning, and for the kernel too (KernelProfile::of_stack).
             if sender.explicit_rate.size_buffers {
                 let needed = needs(sender.explicit_rate.loss_limit_per_mille);
                 sender.send.buffer = sender.send.buffer.map(|buffer| buffer.max(needed));
+                sender.send.autotuning = false;
             }
             if receiver.explicit_rate.size_buffers {
                 let needed = needs(receiver.explicit_rate.loss_limit_per_mille);
                 receiver.receive.buffer = receiver.receive.buffer.max(needed);
-                // As large from the beginning, and for the kernel too (KernelProfile::of_stack).
                 receiver.receive.autotuning = false;
             }
         }

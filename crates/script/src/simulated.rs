@@ -15,7 +15,7 @@ use calls::Waiting;
 use farpath_tcp::config::{EcnMode, SuperPackets, TickExpiry};
 use farpath_tcp::{CloseReason, Config, Connection, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant};
-use memory::SendMemory;
+use memory::send_memory;
 use readiness::Epoll;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -84,7 +84,7 @@ struct Socket {
     /// No program has it any more.
     orphan: bool,
     /// What its buffered stream takes of the send buffer, where that counts memory.
-    memory: Option<SendMemory>,
+    memory: Option<farpath_tcp::SendMemory>,
     /// An error that is to be told.
     error: Option<&'static str>,
     error_told: bool,
@@ -169,6 +169,7 @@ impl Simulated {
             config.mss = config.mss.min(Bytes(max));
         }
         if self.counts_memory() {
+            // It is counted here, by what the program writes at once.
             config.send.buffer = None;
         } else if let Some(buffer) = options.send_buffer {
             config.send.buffer = Some(Bytes(buffer));
@@ -191,7 +192,7 @@ impl Simulated {
         connection.keep_times(self.now);
         connection.set_user_timeout(options.user_timeout);
         connection.set_least_super_packet(self.least_super_packet);
-        let memory = self.counts_memory().then(|| SendMemory::new(options.send_buffer, self.send_memory));
+        let memory = self.counts_memory().then(|| send_memory(options.send_buffer, self.send_memory));
         self.sockets.push(Socket {
             connection,
             local: ports.0,
@@ -233,10 +234,8 @@ impl Simulated {
             && let Some(segment) = socket.connection.poll_segment(self.now)
         {
             self.steps -= 1;
-            if let Some(memory) =
-                socket.memory.as_mut().filter(|_| socket.connection.sender().ended_super_packet())
-            {
-                memory.update(socket.connection.sender());
+            if socket.connection.sender().ended_super_packet() {
+                socket.update_memory();
             }
             let packet = wire::packet(&segment, socket.local, socket.remote, socket.connection.ttl());
             // What cannot be tried again is lost with it.
@@ -244,9 +243,7 @@ impl Simulated {
                 self.sent.push_back(Sent { at: self.now, packet });
             }
         }
-        if let Some(memory) = &mut socket.memory {
-            memory.update(socket.connection.sender());
-        }
+        socket.update_memory();
     }
 
     /// A connection that has begun is to be accepted; one that has failed has an error.

@@ -31,5 +31,5 @@ pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Tally;
 pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};
-pub use sender::{SendLimit, SendStats, Sender};
+pub use sender::{SendLimit, SendMemory, SendStats, Sender};
 pub use seq::Seq;

@@ -399,6 +399,11 @@ impl Scoreboard {
             .map_or(self.start, |segment| segment.end)
     }
 
+    /// All that is reported around `position`, where that is.
+    pub fn reported_around(&self, position: u64) -> Option<Range<u64>> {
+        self.sacked.containing(position)
+    }
+
     /// Whether the segment that begins at `start` was sent again, and is reported.
     pub fn is_sacked_again(&self, start: u64) -> bool {
         let index = self.index_of(start);

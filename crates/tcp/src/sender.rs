@@ -4,6 +4,7 @@ mod cwnd_usage;
 mod ecn;
 mod frto;
 mod limit;
+mod memory;
 mod pacing;
 mod phase;
 mod program;
@@ -17,6 +18,7 @@ mod transmit;
 mod undo;
 
 pub use limit::SendLimit;
+pub use memory::SendMemory;
 pub(crate) use program::Wait;
 pub(crate) use transmit::Transmission;
 
@@ -167,6 +169,8 @@ pub struct Sender {
     reduced_by_echo: Option<u64>,
     /// The device takes nothing.
     pub(crate) device_full: bool,
+    /// Present where the send buffer is one of memory, and grows.
+    memory: Option<Box<SendMemory>>,
     /// Present where a program has asked for something of its own.
     wishes: Option<Box<Wishes>>,
     /// Present where somebody asks for it.
@@ -230,6 +234,11 @@ impl Sender {
             ecn: EcnSender::default(),
             reduced_by_echo: None,
             device_full: false,
+            memory: config
+                .send
+                .buffer
+                .filter(|_| config.send.autotuning)
+                .map(|most| Box::new(SendMemory::growing(most.0))),
             wishes: None,
             times: None,
             stats: SendStats::default(),
@@ -252,6 +261,7 @@ impl Sender {
             ssthresh: congestion.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         };
         self.rtt.on_established(syn_again);
+        self.establish_memory();
         self.start_rack();
         self.start_steering(now);
         self.last_sent = now;
@@ -261,9 +271,12 @@ impl Sender {
 
     /// Takes up to `bytes` more of the stream; gives how many the send buffer had room for.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
-        let room =
-            self.config.send.buffer.map_or(u64::MAX, |buffer| buffer.0.saturating_sub(self.buffered()));
-        let taken = if self.fin { 0 } else { bytes.min(room).min(MAX_STREAM - self.written) };
+        let wanted = if self.fin { 0 } else { bytes.min(MAX_STREAM - self.written) };
+        let taken = match (self.memory.take(), self.config.send.buffer) {
+            (Some(memory), _) => self.write_into(memory, wanted),
+            (None, Some(buffer)) => wanted.min(buffer.0.saturating_sub(self.buffered())),
+            (None, None) => wanted,
+        };
         if self.max >= self.written {
             // What is written behind all that has been sent begins a buffer of its own (tcp_write_queue_tail()).
             self.super_packet.begin_buffer();
@@ -283,6 +296,7 @@ impl Sender {
     /// The stream that was handed to a connection which has been forgotten before any of it was sent.
     pub(crate) fn take_over_stream(&mut self, before: &Sender) {
         (self.written, self.fin) = (before.written, before.fin);
+        self.memory.clone_from(&before.memory);
         self.measures = before.measures;
     }
 
@@ -374,6 +388,11 @@ impl Sender {
                 // tcp_match_skb_to_sack(): of a segment that is reported in part nothing is.
                 news.sacked = self.board.sacked_bytes() - before;
             }
+            if news.sacked > 0 && self.memory.is_some() {
+                for block in seg.sack.iter().filter(|block| !block.is_empty()) {
+                    self.merge_reported(block);
+                }
+            }
         }
         if news.sacked > 0 && self.rack.is_none() {
             let before = self.board.lost_below();
@@ -397,6 +416,7 @@ impl Sender {
         }
         self.reduce_rate(&news);
         self.note_ack(now);
+        self.note_ack_for_memory(now);
         if self.steered {
             self.steer(now, pipe_before);
         }

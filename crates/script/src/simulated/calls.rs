@@ -132,12 +132,13 @@ impl Simulated {
         let usual = self.not_sent;
         let socket = &mut self.sockets[index];
         let not_sent = socket.most_not_sent(usual);
+        socket.update_memory();
         let Some(memory) = &mut socket.memory else { return socket.connection.write(left) };
-        memory.update(socket.connection.sender());
-        let room = memory.room(socket.connection.sender().stream_buffer(), not_sent);
+        let piece = socket.connection.sender().stream_buffer();
+        let room = memory.room(piece, not_sent);
         let taken = socket.connection.write(left.min(room));
         if taken > 0 {
-            memory.wrote(taken);
+            memory.wrote(taken, piece);
         } else {
             socket.connection.note_no_room();
         }

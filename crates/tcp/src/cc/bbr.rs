@@ -298,6 +298,11 @@ impl CongestionControl for Bbr {
         self.mode == Mode::Startup
     }
 
+    /// `bbr_sndbuf_expand()`: a lost retransmission takes another round trip.
+    fn send_buffer_windows(&self) -> u64 {
+        3
+    }
+
     fn owns_cwnd(&self) -> bool {
         true
     }

@@ -85,6 +85,11 @@ pub trait CongestionControl {
         window.cwnd < window.ssthresh
     }
 
+    /// How many congestion windows a send buffer that grows has room for (Linux's `sndbuf_expand()`).
+    fn send_buffer_windows(&self) -> u64 {
+        2
+    }
+
     // What follows is for controllers that steer by the rate of delivery; the others have none of it.
 
     /// Whether the controller sets `cwnd` by itself at every ACK, through losses and their repair: then nobody else does.
@@ -203,6 +208,10 @@ impl CongestionControl for Controller {
 
     fn is_in_slow_start(&self, window: &Window) -> bool {
         each!(self, one => one.is_in_slow_start(window))
+    }
+
+    fn send_buffer_windows(&self) -> u64 {
+        each!(self, one => one.send_buffer_windows())
     }
 
     #[inline]

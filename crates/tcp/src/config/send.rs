@@ -13,6 +13,11 @@ section! {
             within POSITIVE;
             told "`tcp_wmem`", "nearly: overhead counts too";
         }
+        /// The buffer begins small, and grows with the congestion window up to `buffer`. It counts memory, and a program that has
+        /// found it full writes again once a third of it is free (Linux's `tcp_sndbuf_expand()`, `sk_stream_is_writeable()`).
+        autotuning: bool = false => {
+            from "Linux: `tcp_sndbuf_expand()`";
+        }
         /// Nagle's rule (RFC 9293 §3.7.4): no small segment while data is unacknowledged.
         nagle: bool = true => {
             from "RFC 9293 §3.7.4";

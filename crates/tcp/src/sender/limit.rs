@@ -74,7 +74,7 @@ impl Sender {
         if self.phase != Phase::Open {
             return SendLimit::Repair;
         }
-        let full = self.config.send.buffer.is_some_and(|buffer| self.buffered() >= buffer.0);
+        let full = self.buffer_is_full();
         if self.max == self.end() {
             return match (self.fin, full) {
                 (true, _) => SendLimit::Ended,

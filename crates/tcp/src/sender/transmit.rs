@@ -370,6 +370,7 @@ impl Sender {
             push = self.super_packet.on_sent(now, range.end)
                 && self.config.send.super_packets != SuperPackets::Off;
             self.burst = len == self.smss;
+            self.note_sent_memory();
             self.note_sent_wishes(range.end);
             if len < self.smss {
                 self.small_end = range.end;
