@@ -89,6 +89,39 @@ impl<P> Path<P> {
         }
     }
 
+    /// The element that a packet meets first, when all that was due before has moved; `None` where there is none.
+    #[inline(always)]
+    fn entry(&mut self, now: Instant, direction: Direction) -> Option<&mut BoxedElement<P>> {
+        self.count_hop();
+        if self.elements.len() > 1 {
+            self.move_before(now);
+        }
+        match direction {
+            Direction::Forward => self.elements.first_mut(),
+            Direction::Reverse => self.elements.last_mut(),
+        }
+    }
+
+    fn next_departure_of_several(&self) -> Option<Instant> {
+        let next_move = self.next_move().map(|(due, _)| due);
+        self.left.next_due().into_iter().chain(next_move).min()
+    }
+
+    #[inline(never)]
+    fn take_from_several(&mut self, now: Instant) -> Option<Departure<P>> {
+        loop {
+            let next_move = self.next_move().filter(|&(due, _)| due <= now);
+            let left = self.left.next_due().filter(|&due| due <= now);
+            match (left, next_move) {
+                (left, Some((due, index))) if left.is_none_or(|left| due < left) => self.move_one(due, index),
+                _ => break,
+            }
+        }
+        self.left.next_due().filter(|&due| due <= now)?;
+        let (due, (direction, packet, dropped)) = self.left.pop()?;
+        Some(Departure { due, direction, packet, dropped })
+    }
+
     /// Hops that were due before `now`: an element that sees both directions sees time go forward.
     #[inline(never)]
     fn move_before(&mut self, now: Instant) {
@@ -101,15 +134,7 @@ impl<P> Path<P> {
 impl<P> PathElement<P> for Path<P> {
     #[inline(always)]
     fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
-        self.count_hop();
-        if self.elements.len() > 1 {
-            self.move_before(now);
-        }
-        let entry = match direction {
-            Direction::Forward => self.elements.first_mut(),
-            Direction::Reverse => self.elements.last_mut(),
-        };
-        match entry {
+        match self.entry(now, direction) {
             Some(element) => element.offer(now, direction, packet),
             None => {
                 self.left.push(now, (direction, packet, None));
@@ -118,29 +143,39 @@ impl<P> PathElement<P> for Path<P> {
         }
     }
 
-    fn next_departure(&self) -> Option<Instant> {
-        if let [only] = &self.elements[..] {
-            return only.next_departure();
-        }
-        let next_move = self.next_move().map(|(due, _)| due);
-        self.left.next_due().into_iter().chain(next_move).min()
-    }
-
-    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
-        if let [only] = &mut self.elements[..] {
-            return only.take(now);
-        }
-        loop {
-            let next_move = self.next_move().filter(|&(due, _)| due <= now);
-            let left = self.left.next_due().filter(|&due| due <= now);
-            match (left, next_move) {
-                (left, Some((due, index))) if left.is_none_or(|left| due < left) => self.move_one(due, index),
-                _ => break,
+    #[inline(always)]
+    fn offer_copy(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: &mut P,
+    ) -> Option<(Instant, DropCause)>
+    where
+        P: Clone,
+    {
+        match self.entry(now, direction) {
+            Some(element) => element.offer_copy(now, direction, packet),
+            None => {
+                self.left.push(now, (direction, packet.clone(), None));
+                None
             }
         }
-        self.left.next_due().filter(|&due| due <= now)?;
-        let (due, (direction, packet, dropped)) = self.left.pop()?;
-        Some(Departure { due, direction, packet, dropped })
+    }
+
+    #[inline(always)]
+    fn next_departure(&self) -> Option<Instant> {
+        match &self.elements[..] {
+            [only] => only.next_departure(),
+            _ => self.next_departure_of_several(),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
+        match &mut self.elements[..] {
+            [only] => only.take(now),
+            _ => self.take_from_several(now),
+        }
     }
 
     fn held(&self) -> usize {

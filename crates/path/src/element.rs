@@ -305,6 +305,27 @@ pub trait PathElement<P> {
     /// Offers a packet at `now`, which never goes backwards. A drop names its cause.
     fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P>;
 
+    /// Offers a copy of `packet`: `None` if the element has it, else when and why it was dropped. `packet` is then as it was at that
+    /// time, and else as it may be anywhere on its way. Packets are long: an element that copies it to where it is held has saved a
+    /// copy.
+    fn offer_copy(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: &mut P,
+    ) -> Option<(Instant, DropCause)>
+    where
+        P: Clone,
+    {
+        match self.offer(now, direction, packet.clone()) {
+            Verdict::Accepted => None,
+            Verdict::Dropped { at, cause, packet: dropped } => {
+                *packet = dropped;
+                Some((at, cause))
+            }
+        }
+    }
+
     /// When to call [`take`](PathElement::take); `None` while empty. Asking changes nothing.
     ///
     /// In a chain it can be the time of a hop from one element to the next. Then `take` moves the packet

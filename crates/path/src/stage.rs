@@ -52,20 +52,53 @@ impl<P> Stage<P> {
     }
 }
 
-impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
-    fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
+impl<P: PathPacket + Clone> Stage<P> {
+    /// Sends a packet through all slots: when it leaves, for which it is now to be held, or when it was dropped and why.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: &mut P,
+    ) -> Result<Instant, (Instant, DropCause)> {
         let held = &mut self.held[direction];
         let sated = self.sated;
-        let through = match direction {
-            Direction::Forward => pass(self.slots.iter_mut(), now, direction, &mut packet, held, sated),
-            Direction::Reverse => pass(self.slots.iter_mut().rev(), now, direction, &mut packet, held, sated),
+        let Passed { due, copied } = match direction {
+            Direction::Forward => pass(self.slots.iter_mut(), now, direction, packet, held, sated)?,
+            Direction::Reverse => pass(self.slots.iter_mut().rev(), now, direction, packet, held, sated)?,
         };
-        match through {
-            Ok(due) => held.push(due, packet),
-            Err((at, cause)) => return Verdict::Dropped { at, cause, packet },
+        let earliest = copied.map_or(due, |copied| copied.min(due));
+        let before = &mut self.due[direction];
+        *before = Some(before.map_or(earliest, |before| before.min(earliest)));
+        Ok(due)
+    }
+}
+
+impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
+        match self.pass(now, direction, &mut packet) {
+            Ok(due) => {
+                self.held[direction].push(Departure { due, direction, packet, dropped: None });
+                Verdict::Accepted
+            }
+            Err((at, cause)) => Verdict::Dropped { at, cause, packet },
         }
-        self.due[direction] = held.next_due();
-        Verdict::Accepted
+    }
+
+    fn offer_copy(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: &mut P,
+    ) -> Option<(Instant, DropCause)> {
+        match self.pass(now, direction, packet) {
+            Ok(due) => {
+                let packet = packet.clone();
+                self.held[direction].push(Departure { due, direction, packet, dropped: None });
+                None
+            }
+            Err(dropped) => Some(dropped),
+        }
     }
 
     fn next_departure(&self) -> Option<Instant> {
@@ -82,9 +115,9 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
         };
         self.due[direction].filter(|&due| due <= now)?;
         let held = &mut self.held[direction];
-        let (due, packet) = held.pop()?;
+        let departure = held.pop();
         self.due[direction] = held.next_due();
-        Some(Departure { due, direction, packet, dropped: None })
+        departure
     }
 
     fn held(&self) -> usize {
@@ -104,8 +137,17 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     }
 }
 
+/// When a packet has passed a run of slots.
+struct Passed {
+    /// When it leaves the last one.
+    due: Instant,
+    /// When a copy of it does.
+    copied: Option<Instant>,
+}
+
 /// Sends a packet through `slots`, in the order in which it meets them: when it leaves the last, or when it was
 /// dropped and why. A copy that is made of it goes into `held`, unless that is `sated`.
+#[inline(always)]
 fn pass<'a, P: PathPacket + Clone>(
     mut slots: impl Iterator<Item = &'a mut Slot>,
     now: Instant,
@@ -113,47 +155,65 @@ fn pass<'a, P: PathPacket + Clone>(
     packet: &mut P,
     held: &mut Held<P>,
     sated: bool,
-) -> Result<Instant, (Instant, DropCause)> {
+) -> Result<Passed, (Instant, DropCause)> {
     let view = PacketView::from(&*packet);
     let mut at = now;
     while let Some(slot) = slots.next() {
-        match slot.transit(at, direction, view) {
-            Fate::Depart(due) => at = due,
+        let counts = &mut slot.counts[direction];
+        counts.offered += 1;
+        let fate = match &mut slot.action {
+            Action::Delay(delay) => {
+                counts.delivered += 1;
+                at += delay[direction];
+                continue;
+            }
+            Action::Transit(transit) => transit.transit(at, direction, view),
+        };
+        match fate {
+            Fate::Depart(due) => {
+                counts.delivered += 1;
+                at = due;
+            }
             Fate::Queue(due, wait) => {
+                counts.delivered += 1;
                 packet.add_queueing(wait);
                 at = due;
             }
             Fate::Mark(due, wait) => {
+                counts.delivered += 1;
                 packet.add_queueing(wait);
-                slot.counts[direction].marked += u64::from(packet.mark_ce());
+                counts.marked += u64::from(packet.mark_ce());
                 at = due;
             }
             Fate::Route(due, routers) => {
                 at = due;
                 if !packet.pass_routers(routers) {
-                    let counts = &mut slot.counts[direction];
-                    counts.delivered -= 1;
                     counts.dropped.add(DropCause::Ttl);
                     return Err((at, DropCause::Ttl));
                 }
+                counts.delivered += 1;
             }
-            Fate::Drop(cause) => return Err((at, cause)),
+            Fate::Drop(cause) => {
+                counts.dropped.add(cause);
+                return Err((at, cause));
+            }
             Fate::Duplicate(first, second) => {
+                counts.delivered += 1;
                 assert!(
                     slots.next().is_none(),
                     "an element that duplicates says that it does not keep order"
                 );
                 if sated {
-                    slot.take_back_copy(direction);
-                    at = first;
-                } else {
-                    held.push(first, packet.clone());
-                    at = second;
+                    return Ok(Passed { due: first, copied: None });
                 }
+                counts.delivered += 1;
+                counts.duplicated += 1;
+                held.push(Departure { due: first, direction, packet: packet.clone(), dropped: None });
+                return Ok(Passed { due: second, copied: Some(first) });
             }
         }
     }
-    Ok(at)
+    Ok(Passed { due: at, copied: None })
 }
 
 /// Adds `slot` to a run: consecutive delays are one.
@@ -219,30 +279,6 @@ impl Slot {
         }
     }
 
-    fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
-        let counts = &mut self.counts[direction];
-        counts.offered += 1;
-        let fate = match &mut self.action {
-            Action::Delay(delay) => Fate::Depart(now + delay[direction]),
-            Action::Transit(transit) => transit.transit(now, direction, packet),
-        };
-        match fate {
-            Fate::Depart(_) | Fate::Queue(..) | Fate::Mark(..) | Fate::Route(..) => counts.delivered += 1,
-            Fate::Drop(cause) => counts.dropped.add(cause),
-            Fate::Duplicate(..) => {
-                counts.delivered += 2;
-                counts.duplicated += 1;
-            }
-        }
-        fate
-    }
-
-    /// The copy that was counted last is not made.
-    fn take_back_copy(&mut self, direction: Direction) {
-        let counts = &mut self.counts[direction];
-        (counts.delivered, counts.duplicated) = (counts.delivered - 1, counts.duplicated - 1);
-    }
-
     /// By element, each way.
     fn counters(&self) -> impl Iterator<Item = ElementCounters> {
         self.names.iter().flat_map(|name| Direction::BOTH.map(|direction| self.counters_of(name, direction)))
@@ -268,38 +304,41 @@ impl core::fmt::Debug for Slot {
     }
 }
 
-/// Packets on their way out, in one direction.
+/// Packets on their way out, in one direction; each as it leaves, so that it is copied no more often than it has to.
 #[derive(Debug)]
 enum Held<P> {
-    InOrder(VecDeque<(Instant, P)>),
-    ByDue(Schedule<P>),
+    InOrder(VecDeque<Departure<P>>),
+    ByDue(Schedule<Departure<P>>),
 }
 
 impl<P> Held<P> {
     #[inline(always)]
-    fn push(&mut self, due: Instant, packet: P) {
+    fn push(&mut self, departure: Departure<P>) {
         match self {
             Held::InOrder(queue) => {
-                debug_assert!(queue.back().is_none_or(|&(last, _)| last <= due), "time went backwards");
-                queue.push_back((due, packet));
+                debug_assert!(
+                    queue.back().is_none_or(|last| last.due <= departure.due),
+                    "time went backwards"
+                );
+                queue.push_back(departure);
             }
-            Held::ByDue(schedule) => schedule.push(due, packet),
+            Held::ByDue(schedule) => schedule.push(departure.due, departure),
         }
     }
 
     #[inline]
     fn next_due(&self) -> Option<Instant> {
         match self {
-            Held::InOrder(queue) => queue.front().map(|&(due, _)| due),
+            Held::InOrder(queue) => queue.front().map(|first| first.due),
             Held::ByDue(schedule) => schedule.next_due(),
         }
     }
 
-    #[inline]
-    fn pop(&mut self) -> Option<(Instant, P)> {
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Departure<P>> {
         match self {
             Held::InOrder(queue) => queue.pop_front(),
-            Held::ByDue(schedule) => schedule.pop(),
+            Held::ByDue(schedule) => schedule.pop().map(|(_, departure)| departure),
         }
     }
 

@@ -222,7 +222,7 @@ impl Flow {
     }
 
     /// A packet arrives at the other end.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
         let (_, samples) = self.sender.connection.sender().rtt().last_sample();
         let duplicates = self.receiver.connection.receiver().duplicate_segments();
@@ -255,7 +255,7 @@ impl Flow {
     }
 
     /// The program at `end` does what it can: reads, writes, closes. Gives when it wants to be asked again.
-    #[inline]
+    #[inline(always)]
     pub fn run_program(&mut self, now: Instant, end: End) -> Option<Instant> {
         match end {
             End::Sender => self.run_sender(now),
@@ -263,7 +263,7 @@ impl Flow {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_sender(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.sender.connection;
         if self.request_unread > 0 {
@@ -298,7 +298,7 @@ impl Flow {
         ask_again
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_receiver(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.receiver.connection;
         if self.request_unwritten > 0 {

@@ -3,7 +3,7 @@
 use crate::jitter::Jitter;
 use crate::{End, Packet, Qos, ResendCause};
 use farpath_explicit_rate::{Datagram, Driver, DriverSettings};
-use farpath_tcp::{Config, Connection, Endpoint};
+use farpath_tcp::{Config, Connection, Endpoint, Segment};
 use farpath_units::{Duration, Instant};
 
 /// An endpoint with its place in the event queue.
@@ -83,27 +83,50 @@ impl Host {
         }
     }
 
-    /// The next packet that leaves.
-    #[inline]
-    pub fn poll(&mut self, now: Instant, flow: u32, from: End) -> Option<Packet> {
+    /// Makes `packet`, which [this host has begun](Host::packet), the next one that leaves; false if there is none.
+    #[inline(always)]
+    pub fn poll(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let stats = self.connection.sender().stats();
         let (resent, loss_probes) = (stats.retransmissions, stats.loss_probes);
-        let (segment, qos, number) = match &mut self.driver {
+        match &mut self.driver {
             None => {
-                let segment = self.connection.poll_segment(now)?;
-                (segment, Qos::default(), self.connection.stats().segments_sent)
+                if !self.connection.poll_into(now, &mut packet.segment) {
+                    return false;
+                }
+                packet.number = self.connection.stats().segments_sent;
             }
             Some(driver) => {
-                let Datagram { segment, mark, structures } = driver.poll(&mut self.connection, now)?;
+                let Some(Datagram { segment, mark, structures }) = driver.poll(&mut self.connection, now)
+                else {
+                    return false;
+                };
                 self.sent += 1;
-                (segment, Qos { mark, structures: structures.map(Box::new) }, self.sent)
+                packet.number = self.sent;
+                (packet.segment, packet.qos) = (segment, Qos { mark, structures: structures.map(Box::new) });
             }
-        };
-        let retransmission = self.connection.sender().stats().retransmissions > resent;
-        let resent_by = retransmission.then(|| self.resend_cause(loss_probes));
-        let ttl = self.connection.ttl();
-        let queueing = Duration::ZERO;
-        Some(Packet { flow, from, number, retransmission, resent_by, ttl, queueing, segment, qos })
+        }
+        // What the one before may have met on its way.
+        (packet.ttl, packet.queueing) = (self.connection.ttl(), Duration::ZERO);
+        packet.retransmission = self.connection.sender().stats().retransmissions > resent;
+        packet.resent_by = if packet.retransmission { Some(self.resend_cause(loss_probes)) } else { None };
+        true
+    }
+
+    /// What each packet of this host, which is the end `from` of `flow`, has in common; the rest is yet to be
+    /// [filled in](Host::poll).
+    #[inline(always)]
+    pub fn packet(&self, flow: u32, from: End) -> Packet {
+        Packet {
+            flow,
+            from,
+            number: 0,
+            retransmission: false,
+            resent_by: None,
+            ttl: self.connection.ttl(),
+            queueing: Duration::ZERO,
+            segment: Segment::EMPTY,
+            qos: Qos::default(),
+        }
     }
 
     /// Why the retransmission that has just left was sent; `loss_probes` had been sent before it.

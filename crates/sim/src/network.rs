@@ -122,7 +122,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
                 loop {
                     let departure = self.path.take(at);
                     let nothing_left = departure.is_none();
-                    if let Some(departure) = departure {
+                    if let Some(departure) = &departure {
                         self.tell_signals();
                         self.arrive(departure);
                     }
@@ -236,23 +236,24 @@ impl<'o, O: Observer> Simulation<'o, O> {
         }
     }
 
-    fn arrive(&mut self, departure: Departure<Packet>) {
-        let Departure { due, direction, packet, dropped } = departure;
+    #[inline(always)]
+    fn arrive(&mut self, departure: &Departure<Packet>) {
+        let &Departure { due, direction, packet: Packet { flow: number, from, .. }, dropped } = departure;
         if self.watch.count() {
-            self.look(packet.flow, packet.from, Deed::sent(&packet));
+            self.look(number, from, Deed::sent(&departure.packet));
         }
+        let flow = &mut self.flows[number as usize];
         if let Some(cause) = dropped {
-            self.observer.packet(due, PacketEvent::Dropped(cause), direction, &packet);
-            self.flows[packet.flow as usize].count_drop(packet.from, cause);
+            self.observer.packet(due, PacketEvent::Dropped(cause), direction, &departure.packet);
+            flow.count_drop(from, cause);
             return;
         }
-        let flow = &mut self.flows[packet.flow as usize];
         let access = if direction == Direction::Reverse { flow.setup.access } else { Duration::ZERO };
-        let handled = flow.host(packet.from.peer()).handles_at(due + access);
+        let handled = flow.host(from.peer()).handles_at(due + access);
         if handled > due {
-            self.enter_access(handled, Stop::Host, direction, packet);
+            self.enter_access(handled, Stop::Host, direction, departure.packet.clone());
         } else {
-            self.deliver(due, direction, &packet);
+            self.deliver(due, direction, &departure.packet);
         }
     }
 
@@ -282,15 +283,17 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let direction = end.sends(flow.setup.direction);
         let access = if direction == Direction::Forward { flow.setup.access } else { Duration::ZERO };
         let mut left_at_once = 0u32;
-        while let Some(packet) = flow.host(end).poll(now, number, end) {
+        let mut packet = flow.host(end).packet(number, end);
+        while flow.host(end).poll(now, &mut packet) {
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             // Of a host that never stops these are events too.
             left_at_once += 1;
             let looked_at = left_at_once.is_multiple_of(AT_ONCE).then(|| Deed::sent(&packet));
             if !access.is_zero() {
                 self.scheduled += 1;
+                let packet = packet.clone();
                 self.on_access.insert((now + access, self.scheduled), (Stop::Path, direction, packet));
-            } else if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
+            } else if let Some((at, cause)) = self.path.offer_copy(now, direction, &mut packet) {
                 self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
                 flow.count_drop(end, cause);
             }

@@ -157,7 +157,7 @@ impl Connection {
         if let Some(syn) = self.unsaid.take() {
             self.take_syn(now, &syn);
             // What our own SYN would have announced is the window that the peer counts on.
-            let _ = self.segment(now, Flags::SYN | Flags::ACK, 0);
+            self.begin_segment(now, Flags::SYN | Flags::ACK, 0, &mut { Segment::EMPTY });
             // No echo: nothing was timed.
             self.establish(now, u64::from(syn.window), &Segment { timestamps: None, ..syn });
         }
@@ -389,9 +389,10 @@ impl Connection {
         self.peer_isn.at(self.receiver.next())
     }
 
-    /// A segment with what every segment of this connection carries.
-    fn segment(&mut self, now: Instant, flags: Flags, position: u64) -> Segment {
-        let mut segment = Segment::new(flags, self.isn.at(position), Seq(0));
+    /// Puts a segment with what every segment of this connection carries where `segment` is: it is long, and not copied.
+    #[inline(always)]
+    fn begin_segment(&mut self, now: Instant, flags: Flags, position: u64, segment: &mut Segment) {
+        *segment = Segment::new(flags, self.isn.at(position), Seq(0));
         if flags.contains(Flags::ACK) {
             segment.ack = self.ack_seq();
             if self.receiver.echoes_ce() {
@@ -405,7 +406,6 @@ impl Connection {
             state.last_ack_sent = self.receiver.next();
             segment.timestamps = Some(Timestamps { value: clock_ms(now), echo: state.recent });
         }
-        segment
     }
 
     fn syn(&mut self, now: Instant) -> Segment {
@@ -414,7 +414,8 @@ impl Connection {
         let again = self.syn_transmissions > 0;
         let ecn = self.ecn.flags(self.config.send.ecn, answers, again);
         let flags = ecn | if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
-        let mut segment = self.segment(now, flags, 0);
+        let mut segment = Segment::EMPTY;
+        self.begin_segment(now, flags, 0, &mut segment);
         segment.mss = self.config.handshake.mss_option.then_some(self.config.mss.min(MAX_MSS).0 as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
         let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
@@ -432,13 +433,14 @@ impl Connection {
         segment
     }
 
-    fn data(&mut self, now: Instant, transmission: Transmission) -> Segment {
+    #[inline(always)]
+    fn data(&mut self, now: Instant, transmission: Transmission, segment: &mut Segment) {
         let Transmission { start, len, fin, ect, cwr, push } = transmission;
         let mut flags = Flags::ACK;
         if fin {
             flags |= Flags::FIN;
         }
-        let mut segment = self.segment(now, flags, start);
+        self.begin_segment(now, flags, start, segment);
         segment.len = len as u16;
         if ect {
             segment.ecn = Ecn::Ect0;
@@ -453,13 +455,13 @@ impl Connection {
         if fin {
             self.on_fin_sent();
         }
-        segment
     }
 
-    fn pure_ack(&mut self, now: Instant) -> Segment {
+    #[inline(always)]
+    fn pure_ack(&mut self, now: Instant, segment: &mut Segment) {
         // A probe, or a window taken back, leaves SND.NXT beyond the peer's window, where it refuses even ACKs.
-        let mut segment = self.segment(now, Flags::ACK, self.sender.acceptable_position());
-        if self.sender.sack_enabled {
+        self.begin_segment(now, Flags::ACK, self.sender.acceptable_position(), segment);
+        if self.sender.sack_enabled && self.receiver.has_blocks() {
             let max = if segment.timestamps.is_some() { 3 } else { 4 };
             for block in self.receiver.sack_blocks(max) {
                 segment.sack.push(SackBlock {
@@ -469,7 +471,6 @@ impl Connection {
             }
         }
         self.stats.pure_acks += 1;
-        segment
     }
 
     fn on_fin_sent(&mut self) {
@@ -538,13 +539,8 @@ impl Endpoint for Connection {
 
     #[inline]
     fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
-        // The usual answer of an end that only receives.
-        let segment = if self.is_silent() { None } else { self.choose_segment(now) };
-        match &segment {
-            Some(_) => self.stats.segments_sent += 1,
-            None => self.sender.note_wait(now),
-        }
-        segment
+        let mut segment = Segment::EMPTY;
+        self.poll_into(now, &mut segment).then_some(segment)
     }
 
     #[inline(always)]
@@ -579,6 +575,19 @@ impl Endpoint for Connection {
 }
 
 impl Connection {
+    /// Puts the next segment to send at `now` where `segment` is; false if there is none. What
+    /// [`poll_segment`](Endpoint::poll_segment) gives, without a copy of it.
+    #[inline]
+    pub fn poll_into(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        // The usual answer of an end that only receives.
+        let leaves = !self.is_silent() && self.choose_segment(now, segment);
+        match leaves {
+            true => self.stats.segments_sent += 1,
+            false => self.sender.note_wait(now),
+        }
+        leaves
+    }
+
     /// Whether nothing can leave, seen at a glance: where it is not, there may be nothing all the same.
     #[inline]
     fn is_silent(&self) -> bool {
@@ -588,32 +597,41 @@ impl Connection {
             && self.sender.is_silent()
     }
 
-    fn choose_segment(&mut self, now: Instant) -> Option<Segment> {
-        if self.reset.is_some() {
-            return self.reset.take();
+    fn choose_segment(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        if self.reset.is_some()
+            && let Some(reset) = self.reset.take()
+        {
+            *segment = reset;
+            return true;
         }
         match self.state {
-            State::Closed | State::Listen => None,
+            State::Closed | State::Listen => return false,
             State::SynSent | State::SynReceived => {
                 if self.attempts == 0 {
                     self.attempts = 1;
                 }
                 if self.syn_due {
-                    return Some(self.syn(now));
+                    *segment = self.syn(now);
+                    return true;
                 }
-                (self.state == State::SynReceived && self.receiver.ack_due()).then(|| self.pure_ack(now))
+                if self.state == State::SynSent {
+                    return false;
+                }
             }
+            // A duplicate ACK that carries payload is none (RFC 5681 §2), and its SACK blocks have no room.
+            _ if self.receiver.reports_gap() || self.handshake_ack_due() => {}
             _ => {
-                // A duplicate ACK that carries payload is none (RFC 5681 §2), and its SACK blocks have no room.
-                if self.receiver.reports_gap() || self.handshake_ack_due() {
-                    return Some(self.pure_ack(now));
-                }
                 if let Some(transmission) = self.sender.next_transmission(now) {
-                    return Some(self.data(now, transmission));
+                    self.data(now, transmission, segment);
+                    return true;
                 }
-                self.receiver.ack_due().then(|| self.pure_ack(now))
             }
         }
+        let is_due = self.receiver.ack_due();
+        if is_due {
+            self.pure_ack(now, segment);
+        }
+        is_due
     }
 
     /// Whether a SYN/ACK is to be answered by an ACK of its own.

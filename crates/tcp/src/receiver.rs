@@ -687,7 +687,13 @@ impl Receiver {
 
     /// Whether an ACK is due now that tells of data missing, or of data that came twice: one with SACK blocks.
     pub fn reports_gap(&self) -> bool {
-        self.ack_due() && (!self.out_of_order.is_empty() || self.duplicate.is_some())
+        self.ack_due() && self.has_blocks()
+    }
+
+    /// Whether there is anything for SACK blocks to report.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        !self.out_of_order.is_empty() || self.duplicate.is_some()
     }
 
     /// Asks for an ACK now.

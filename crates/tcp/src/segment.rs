@@ -171,6 +171,9 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// None at all: what stands where one will be.
+    pub const EMPTY: Segment = Segment::new(Flags(0), Seq(0), Seq(0));
+
     /// An empty segment with these flags.
     pub const fn new(flags: Flags, seq: Seq, ack: Seq) -> Segment {
         Segment {
