@@ -85,6 +85,15 @@ pub struct Condition {
 }
 
 /// From the first to the last of several times, with one more: blocks come in any order.
+impl Delivery {
+    /// `sending` has arrived: it may be the latest one. Compared where it lies, since it is long.
+    fn note_sending(&mut self, sending: Sending) {
+        if self.latest.as_ref().is_none_or(|latest| *latest < sending) {
+            self.latest = Some(sending);
+        }
+    }
+}
+
 fn extend(times: &mut Option<(Instant, Instant)>, at: Instant) {
     let (first, last) = times.unwrap_or((at, at));
     *times = Some((first.min(at), last.max(at)));
@@ -223,8 +232,8 @@ impl Scoreboard {
         if self.meter.is_none() {
             self.acknowledge_plain(ack);
         }
-        while let Some(&segment) = self.segments.front()
-            && self.start < ack
+        while self.start < ack
+            && let Some(&segment) = self.segments.front()
         {
             let end = segment.end.min(ack);
             let len = end - self.start;
@@ -278,7 +287,7 @@ impl Scoreboard {
         delivery.covered = Some(last.sent_at);
         extend(&mut delivery.acked, first.sent_at);
         extend(&mut delivery.acked, last.sent_at);
-        delivery.latest = delivery.latest.max(Some(last.first_sending()));
+        delivery.note_sending(last.first_sending());
         delivery.first_original_end =
             Some(delivery.first_original_end.map_or(first.end, |end| end.min(first.end)));
         if first.end < self.fack_before {
@@ -296,7 +305,7 @@ impl Scoreboard {
         if segment.retransmitted {
             self.delivery.copies.extend(self.copies.delivered(end));
         } else {
-            self.delivery.latest = self.delivery.latest.max(Some(segment.first_sending()));
+            self.delivery.note_sending(segment.first_sending());
             let first = self.delivery.first_original_end.map_or(end, |first| first.min(end));
             self.delivery.first_original_end = Some(first);
             if end < self.fack_before {

@@ -375,6 +375,7 @@ impl Sender {
             rack.started = false;
         }
         self.burst = false;
+        self.tlp.burst = None;
         self.super_packet.end();
         let pipe_before = if self.steered { self.pipe() } else { 0 };
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
@@ -563,9 +564,11 @@ impl Sender {
         }
         self.advance_frto(true);
         let holds = self.undo_by_eifel(prior_una, seg.echoed);
-        // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
-        let told = u64::from(self.dup_acks) * self.smss;
-        news.inferred = self.segments_of(newly_acked).saturating_sub(told).max(self.smss);
+        if !self.sack_enabled {
+            // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
+            let told = u64::from(self.dup_acks) * self.smss;
+            news.inferred = self.segments_of(newly_acked).saturating_sub(told).max(self.smss);
+        }
         let repairing = self.phase != Phase::Open;
         let mut after = self.advance_recovery(newly_acked);
         if repairing && self.phase == Phase::Open && self.rack.is_some() && self.board.first_is_lost() {
@@ -669,6 +672,7 @@ impl Sender {
     #[must_use]
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
         self.burst = false;
+        self.tlp.burst = None;
         self.super_packet.end();
         self.ecn.on_timer(now);
         if let Persist::Waiting { due, interval } = self.persist

@@ -71,7 +71,9 @@ impl Rack {
     fn on_delivered(&mut self, now: Instant, sending: Sending) {
         self.rtt = now.saturating_since(sending.at);
         self.advanced = true;
-        self.delivered = self.delivered.max(Some(sending));
+        if self.delivered.as_ref().is_none_or(|delivered| *delivered < sending) {
+            self.delivered = Some(sending);
+        }
     }
 }
 
@@ -305,7 +307,7 @@ impl Sender {
 
     /// Stops all three.
     pub(super) fn stop_timers(&mut self) {
-        (self.rto_due, self.tlp.due) = (None, None);
+        (self.rto_due, self.tlp.due, self.tlp.burst) = (None, None, None);
         self.stop_reordering_timer();
     }
 
@@ -343,6 +345,8 @@ impl Sender {
         if self.probes_now() {
             let left = self.time_until_timeout(now);
             self.start_probe_timer(now, if left.is_zero() { Duration::MAX } else { left });
+            // Of a flight of one segment, the next one makes two.
+            self.tlp.burst = (self.flight_size() > self.smss).then_some(now);
         } else if first || self.tlp.due.is_some() {
             self.rearm_timeout(now);
         }

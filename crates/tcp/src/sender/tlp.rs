@@ -18,6 +18,9 @@ pub(super) struct Tlp {
     probe: Option<Probe>,
     /// RTT samples when the last probe was sent: there must have been one since (§7.3).
     samples: Option<u64>,
+    /// New data has left at this time and started the timer. More of it at the same time would start it for the same, as long as
+    /// no ACK, timer or retransmission comes between.
+    pub burst: Option<Instant>,
     /// When the timer was last started, for how long, and when it expires: the segments of one burst ask the same.
     started: (Instant, Duration, Instant),
 }

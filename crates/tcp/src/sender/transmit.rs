@@ -58,22 +58,28 @@ impl Sender {
         {
             return Some(self.empty_probe(now, interval));
         }
-        if self.tlp.wanted
+        let (range, purpose) = if self.tlp.wanted
             && let Some(range) = self.choose_probe()
         {
-            return Some(self.send(now, range, Purpose::Probe));
-        }
-        if self.steered && self.pacing_holds(now) {
+            (range, Purpose::Probe)
+        } else if self.steered && self.pacing_holds(now) {
             return None;
-        }
-        if let Some(range) = self.choose(now) {
-            return Some(self.send(now, range, Purpose::Stream));
-        }
+        } else if let Some(range) = self.choose(now) {
+            (range, Purpose::Stream)
+        } else {
+            (self.choose_last_resort()?, Purpose::Rescue)
+        };
+        // One call, which the compiler puts here.
+        Some(self.send(now, range, purpose))
+    }
+
+    /// Where nothing else may be sent.
+    fn choose_last_resort(&mut self) -> Option<Range<u64>> {
         let rescue = self.choose_rescue();
         if self.steered && rescue.is_none() && self.nothing_more() {
             self.note_app_limit();
         }
-        rescue.map(|range| self.send(now, range, Purpose::Rescue))
+        rescue
     }
 
     fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
@@ -318,11 +324,14 @@ impl Sender {
     }
 
     fn restart_after_idle(&mut self, now: Instant) {
+        if self.outstanding() {
+            return;
+        }
         let idle = now.saturating_since(self.last_sent);
         // While a window is shut, an ACK that opens it is looked at first (tcp_ack_update_window()).
         let applies =
             self.config.congestion.restart_after_idle && !self.cc.owns_cwnd() && self.persist == Persist::Off;
-        if applies && !self.outstanding() && idle > self.rtt.rto() {
+        if applies && idle > self.rtt.rto() {
             let initial = u64::from(self.config.congestion.initial_window) * self.smss;
             self.window.cwnd = self.window.cwnd.min(initial);
             self.last_sent = now;
@@ -337,6 +346,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
@@ -348,6 +358,7 @@ impl Sender {
         }
         let (ect, cwr) = self.ecn.marks(self.is_ecn_data(&range));
         if again {
+            self.tlp.burst = None;
             self.board.retransmitted(range.start, now, purpose == Purpose::Stream);
             if purpose != Purpose::Probe {
                 self.count_for_undo(now, range.start);
@@ -397,7 +408,9 @@ impl Sender {
         self.count_for_rate_reduction(len);
         if !again && purpose == Purpose::Stream {
             if self.has_one_timer() && self.persist == Persist::Off {
-                self.follow_new_data(now, first);
+                if self.tlp.burst != Some(now) {
+                    self.follow_new_data(now, first);
+                }
             } else {
                 self.schedule_probe(now);
             }
