@@ -252,7 +252,7 @@ impl Receiver {
     }
 
     /// Payload at `range` is about to be taken: what the gap before it tells (`tcp_event_data_recv()`).
-    #[inline]
+    #[inline(always)]
     fn note_gap(&mut self, now: Instant, range: &Range<u64>, rtt: &RttEstimator) {
         if range.start > self.next {
             return;
@@ -304,8 +304,12 @@ impl Receiver {
     fn follow_gap(&mut self, now: Instant, last: Instant, rtt: &RttEstimator) {
         let Some(max) = self.config.ack_delay_max else { return };
         let tick = rtt.config().tick;
-        let gap = now.last_multiple_of(tick).saturating_since(last.last_multiple_of(tick));
         let least = self.config.ack_delay / 2;
+        if self.ack_delay == least * 2 && now.saturating_since(last) + tick <= least {
+            // The usual one: in whole ticks, too, no gap to be told from none, and the wait is the least already.
+            return;
+        }
+        let gap = now.last_multiple_of(tick).saturating_since(last.last_multiple_of(tick));
         if gap <= least {
             self.ack_delay = self.ack_delay / 2 + least;
         } else if gap < self.ack_delay {
@@ -364,7 +368,11 @@ impl Receiver {
             }
             return;
         }
-        self.advance_to(within.end);
+        if within.end > self.next {
+            // Within the limit.
+            self.unread += within.end - self.next;
+            self.next = within.end;
+        }
         if was_holed {
             self.out_of_order.remove_below(self.next);
             if let Some(end) = self.out_of_order.take_from(self.next) {
@@ -389,15 +397,20 @@ impl Receiver {
     }
 
     /// A segment with payload has been taken, with PSH or FIN or without (`tcp_measure_rcv_mss()`).
-    #[inline]
+    #[inline(always)]
     pub fn on_push(&mut self, segment: &Segment, push: bool) {
         let len = u64::from(segment.len);
         let last = core::mem::take(&mut self.shorter);
         if len >= self.longest {
             self.longest = len;
             self.pushed |= push;
-            return;
+        } else {
+            self.on_push_of_shorter(segment, push, last);
         }
+    }
+
+    fn on_push_of_shorter(&mut self, segment: &Segment, push: bool, last: u64) {
+        let len = u64::from(segment.len);
         // A shorter one that came twice in a row is the peer's MSS, unless it may be what was left of a buffer.
         let header = HEADER + segment.options_len() as u64;
         let is_full =
@@ -500,7 +513,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
             if self.config.quick_ack_accounting == QuickAckAccounting::PerSegment {
@@ -590,6 +603,7 @@ impl Receiver {
         taken
     }
 
+    #[inline(always)]
     fn has_opened(&self) -> bool {
         let (left, buffer) = (self.announced.saturating_sub(self.next), self.config.buffer.0);
         match &self.autotuning {
@@ -651,7 +665,7 @@ impl Receiver {
             self.announce_by_steps(edge, scale)
         };
         // Linux leaves it to memory what of it is shown.
-        window.min(self.config.buffer.0.div_ceil(1 << scale) << scale)
+        window.min(units_of(self.config.buffer.0, scale) << scale)
     }
 
     fn announce_by_steps(&mut self, edge: u64, scale: u8) -> u64 {
@@ -662,7 +676,7 @@ impl Receiver {
         // would promise a little more otherwise, and a buffer of 1 GB take in any file.
         let unit = 1u64 << scale;
         let open = target.max(self.next) - self.next;
-        let (down, up) = (open / unit, open.div_ceil(unit));
+        let (down, up) = (open >> scale, units_of(open, scale));
         let units = if self.next + up * unit <= edge { up } else { down };
         self.announce_units(units, scale)
     }
@@ -671,7 +685,7 @@ impl Receiver {
     /// rounded up; and what was promised, rounded up anew, where that is more.
     fn announce_whole_units(&mut self, edge: u64, scale: u8) -> u64 {
         let open = edge.max(self.announced).saturating_sub(self.next);
-        self.announce_units(open.div_ceil(1 << scale), scale)
+        self.announce_units(units_of(open, scale), scale)
     }
 
     fn announce_units(&mut self, units: u64, scale: u8) -> u64 {
@@ -763,6 +777,12 @@ impl Receiver {
         }
         blocks.into_iter().take(count)
     }
+}
+
+/// Units of a window field with this shift that `bytes` take, the last one perhaps in part. A division by what is known as a shift
+/// only when it runs takes as long as all of the rest.
+fn units_of(bytes: u64, scale: u8) -> u64 {
+    (bytes >> scale) + u64::from(bytes & ((1 << scale) - 1) != 0)
 }
 
 /// A wait that has grown past `least` ends after a round trip, where one was measured; and any a tick before a peer alike may

@@ -132,10 +132,14 @@ impl Autotuning {
     }
 
     /// `tcp_measure_rcv_mss()`.
+    #[inline(always)]
     pub fn measure_segment(&mut self, len: u64) {
-        if len <= self.rcv_mss {
-            return;
+        if len > self.rcv_mss {
+            self.measure_longer(len);
         }
+    }
+
+    fn measure_longer(&mut self, len: u64) {
         self.rcv_mss = len.min(self.mss);
         self.ratio = (len * WHOLE / memory_of(len)).clamp(1, WHOLE - 1);
         self.clamp = data_in(self.buffer, self.ratio);
