@@ -14,7 +14,7 @@ use farpath_model::InputError;
 use farpath_model::radius::{Forgets, Race, Span, Timer};
 use farpath_predict::{FIRST_PROBE, listening, opening, timer, unanswered, unsampled};
 use farpath_tcp::Config;
-use farpath_tcp::config::TickExpiry;
+use farpath_tcp::config::{RetransmittedSyn, TickExpiry};
 use farpath_units::{Duration, Rate};
 
 /// SYNs that leave again, of which each is a radius of its own; later ones change nothing that is not said by then.
@@ -180,7 +180,7 @@ fn wait(stack: &Config, timeout: Duration) -> Span {
 
 /// Whether a SYN that was sent again is measured: the timeout is above the round trip then.
 fn measures_again(stack: &Config) -> bool {
-    !stack.rto.karn_on_syn || stack.send.timestamps
+    stack.rto.retransmitted_syn == RetransmittedSyn::MeasuredFromFirst || stack.send.timestamps
 }
 
 /// Within the first radius the SYN has been measured, and the timeout is above the round trip. Beyond it the first data

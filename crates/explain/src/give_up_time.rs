@@ -4,6 +4,7 @@ use crate::path_summary::PathSummary;
 use farpath_model::radius::Opening;
 use farpath_predict::{data_retries, listening, opening, unanswered};
 use farpath_tcp::Config;
+use farpath_tcp::config::RetransmittedSyn;
 use farpath_units::Duration;
 
 /// The most attempts that are recommended.
@@ -73,7 +74,7 @@ pub(crate) fn first_timeout(summary: &PathSummary<'_>) -> FirstTimeout {
     let rto = &summary.sender().rto;
     let syn = summary.view.handshake_rtt;
     let echoed = summary.sender().send.timestamps && summary.receiver().send.timestamps;
-    if rto.initial < syn && rto.karn_on_syn && !echoed {
+    if rto.initial < syn && rto.retransmitted_syn != RetransmittedSyn::MeasuredFromFirst && !echoed {
         let fallback = rto.after_syn_timeout.unwrap_or(Duration::ZERO);
         let key = if fallback > rto.initial { "after_syn_timeout" } else { "initial" };
         return FirstTimeout { timeout: rto.initial.max(fallback), key, measured: false };

@@ -3,7 +3,7 @@
 use farpath_model::radius::{Connects, FirstData, Listening, LossyOpening, LossyWay, Opened, Opening, Timer};
 use farpath_model::{Estimate, InputError};
 use farpath_tcp::Config;
-use farpath_tcp::config::{RttMeasure, TickExpiry};
+use farpath_tcp::config::{HandshakeRules, RetransmittedSyn, RttMeasure, TickExpiry};
 use farpath_units::Duration;
 
 /// A tail loss probe without a measured round trip.
@@ -25,7 +25,7 @@ pub fn listening(stack: &Config) -> Listening {
     Listening {
         timer: timer(stack),
         attempts: stack.handshake.synack_attempts,
-        shared_budget: stack.handshake.synack_shared_budget,
+        shared_budget: stack.handshake.rules == HandshakeRules::Ns3,
     }
 }
 
@@ -46,7 +46,7 @@ pub fn timer(stack: &Config) -> Timer {
 /// where the SYN's own timeout was doubled so often.
 pub fn unsampled(stack: &Config, doublings: u32) -> Duration {
     let first = stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO));
-    if !stack.rto.kept_over_handshake {
+    if stack.rto.retransmitted_syn != RetransmittedSyn::KeepsBackoff {
         return first;
     }
     first.doubled(doublings.min(stack.rto.max_backoff_exponent)).min(stack.rto.max.max(first))
@@ -124,7 +124,11 @@ pub fn file_arrives(sender: &Config, way: &LossyWay, segments: u64) -> Result<Es
 fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opened: Opened) -> FirstData {
     let Opened { after, syns, echoed } = opened;
     let (rto, congestion) = (&stack.rto, &stack.congestion);
-    let sent = if syns == 1 || !rto.karn_on_syn { Some(0.0) } else { timestamps.then_some(echoed) };
+    let sent = if syns == 1 || rto.retransmitted_syn == RetransmittedSyn::MeasuredFromFirst {
+        Some(0.0)
+    } else {
+        timestamps.then_some(echoed)
+    };
     let measured = sent.map(|sent| {
         let rtt = Duration::from_secs_f64(after - sent);
         if rto.measure == RttMeasure::Ticks { rtt.max(rto.tick) } else { rtt }

@@ -17,8 +17,8 @@ use farpath_model::InputError;
 use farpath_tcp::TIMESTAMPS;
 use farpath_tcp::cc::{AckEvent, Controller, LossEvent, Window};
 use farpath_tcp::config::{
-    BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer, QuickAckAccounting,
-    RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
+    BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, ImmediateAcks, PartialAckTimer,
+    RateReduction, RecoverGuard, RecoveryAlgorithm, RetransmittedSyn, SlowStartGrowth,
 };
 use farpath_tcp::receiver::{Autotuning, compression_wait};
 use farpath_units::{Duration, Instant, Probability};
@@ -137,7 +137,9 @@ impl<'a> Ends<'a> {
             window / cycle.segments as f64 * cycle.time.as_secs_f64()
         };
         let handshake = flow.view.handshake_rtt;
-        let measured = handshake <= sender.rto.initial || !sender.rto.karn_on_syn || timestamps;
+        let measured = handshake <= sender.rto.initial
+            || sender.rto.retransmitted_syn == RetransmittedSyn::MeasuredFromFirst
+            || timestamps;
         let spurious_start =
             !measured && crate::unsampled(sender, crate::syn_doublings(sender, handshake)) < handshake;
         Ok(Ends {
@@ -281,8 +283,7 @@ fn opening(flow: &Flow) -> f64 {
 /// The window of a receiver that is Linux's, as it is when the connection is open.
 fn autotuning(flow: &Flow, net: &Net) -> Option<Autotuning> {
     let (sender, receiver) = (flow.sender, flow.receiver);
-    let grows =
-        receiver.receive.autotuning && receiver.receive.quick_ack_accounting == QuickAckAccounting::Linux;
+    let grows = receiver.receive.autotuning && receiver.receive.immediate_acks == ImmediateAcks::Linux;
     grows.then(|| {
         let options = if sender.send.timestamps && receiver.send.timestamps { TIMESTAMPS.0 } else { 0 };
         let mut window = Autotuning::new(receiver.receive.buffer.0, flow.view.mss.0 + options);

@@ -8,6 +8,7 @@ use crate::writer::Writer;
 use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_explicit_rate::Driver;
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
+use farpath_tcp::config::HandshakeRules;
 use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, DurationHistogram, Instant, Rate};
 use std::collections::BTreeSet;
@@ -380,7 +381,9 @@ impl Flow {
                 let (sender, receiver) = (&self.sender.connection, &self.receiver.connection);
                 // Where closed ends answer nothing, the other one would repeat its FIN for ever.
                 let silent = |end: &Connection, config: &Config| {
-                    end.state() == State::Closed && end.is_over() && !config.handshake.reset_when_closed
+                    end.state() == State::Closed
+                        && end.is_over()
+                        && config.handshake.rules == HandshakeRules::Ns3
                 };
                 (sender.is_over() && receiver.is_over())
                     || silent(sender, &self.setup.sender)

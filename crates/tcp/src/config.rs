@@ -22,13 +22,15 @@ pub use congestion::{
     SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout, SynLoss,
 };
 pub use explicit_rate::{ExplicitRateConfig, RateKind};
-pub use handshake::HandshakeConfig;
-pub use receive::{AckClock, QuickAckAccounting, ReceiveConfig, TsRecent};
+pub use handshake::{HandshakeConfig, HandshakeRules};
+pub use receive::{AckClock, ImmediateAcks, ReceiveConfig, TsRecent};
 pub use recovery::{
     EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoverGuard, RecoveryAlgorithm,
-    RecoveryConfig, RepairTimer, WindowWithoutSack,
+    RecoveryConfig, RepairTimer, SackRules, WindowWithoutSack,
 };
-pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
+pub use rto::{
+    BackoffReset, RetransmittedSyn, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry,
+};
 pub use schema::{FixedByLinux, FormerKey, Kind, Parameter, Value, Word};
 pub use send::{EcnMode, SendConfig, SuperPackets, WindowProbe};
 

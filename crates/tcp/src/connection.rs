@@ -416,7 +416,8 @@ impl Connection {
         let flags = ecn | if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let mut segment = Segment::EMPTY;
         self.begin_segment(now, flags, 0, &mut segment);
-        segment.mss = self.config.handshake.mss_option.then_some(self.config.mss.min(MAX_MSS).0 as u16);
+        segment.mss =
+            self.config.handshake.rules.announces_mss().then_some(self.config.mss.min(MAX_MSS).0 as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
         let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
         segment.window_scale = offers_scale.then_some(self.own_scale);

@@ -5,7 +5,7 @@ mod autotuning;
 pub use autotuning::{Autotuning, Echoed};
 
 use crate::Segment;
-use crate::config::{AckClock, QuickAckAccounting, ReceiveConfig};
+use crate::config::{AckClock, ImmediateAcks, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
 use core::ops::Range;
@@ -238,7 +238,7 @@ impl Receiver {
         self.cached_window = None;
         if len > 0 && end <= self.next {
             self.duplicate_segments += 1;
-            if self.config.quick_ack_accounting == QuickAckAccounting::Linux {
+            if self.config.immediate_acks == ImmediateAcks::Linux {
                 // tcp_send_dupack(), tcp_enter_quickack_mode(): an ACK was lost, or came too late for the sender.
                 self.acknowledge_at_once(self.config.quick_acks, len.into());
                 self.ack_delay = self.config.ack_delay;
@@ -265,9 +265,9 @@ impl Receiver {
                 }
                 self.follow_gap(now, last, rtt);
             }
-            None => match self.config.quick_ack_accounting {
-                QuickAckAccounting::PerSegment => {}
-                QuickAckAccounting::Linux => {
+            None => match self.config.immediate_acks {
+                ImmediateAcks::ByNumber => {}
+                ImmediateAcks::Linux => {
                     self.quick_acks_left = 0;
                     self.acknowledge_at_once(self.config.quick_acks, len);
                 }
@@ -277,10 +277,10 @@ impl Receiver {
 
     /// So many segments are acknowledged at once, where it is not more already, from one with `len` bytes of payload on.
     fn acknowledge_at_once(&mut self, segments: u32, len: u64) {
-        let segments = match self.config.quick_ack_accounting {
-            QuickAckAccounting::PerSegment => segments,
+        let segments = match self.config.immediate_acks {
+            ImmediateAcks::ByNumber => segments,
             // tcp_incr_quickack(): by the window that was announced.
-            QuickAckAccounting::Linux => {
+            ImmediateAcks::Linux => {
                 let most = most_quick_acks(self.edge_announced() - self.next, self.longest.max(len));
                 segments.min(u32::try_from(most).unwrap_or(u32::MAX))
             }
@@ -294,7 +294,7 @@ impl Receiver {
         let held = self.unread + self.out_of_order.covered();
         let Some(autotuning) = self.autotuning.as_mut().filter(|_| len > 0) else { return };
         let grown = autotuning.on_segment(now, len, held, self.next, echoed);
-        if grown && self.config.quick_ack_accounting == QuickAckAccounting::Linux {
+        if grown && self.config.immediate_acks == ImmediateAcks::Linux {
             // tcp_grow_window().
             self.quick_acks_left |= 1;
         }
@@ -516,7 +516,7 @@ impl Receiver {
     #[inline(always)]
     fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
-            if self.config.quick_ack_accounting == QuickAckAccounting::PerSegment {
+            if self.config.immediate_acks == ImmediateAcks::ByNumber {
                 self.quick_acks_left -= 1;
             }
             self.ack = AckState::Now;
@@ -586,7 +586,7 @@ impl Receiver {
             autotuning.on_read(self.next - self.unread, taken, self.next);
         }
         self.unread -= taken;
-        if self.config.ack_pushed
+        if self.config.immediate_acks == ImmediateAcks::Linux
             && self.pushed
             && self.unread == 0
             && self.out_of_order.is_empty()
@@ -717,7 +717,7 @@ impl Receiver {
 
     /// A segment with the ACK field has left.
     pub fn ack_sent(&mut self) {
-        if self.config.quick_ack_accounting == QuickAckAccounting::Linux && self.ack != AckState::Nothing {
+        if self.config.immediate_acks == ImmediateAcks::Linux && self.ack != AckState::Nothing {
             // tcp_dec_quickack_mode(): whatever it answers. With the last one the wait for a second segment is the least again.
             if self.quick_acks_left == 1 {
                 self.ack_delay = self.config.ack_delay;

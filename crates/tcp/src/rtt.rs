@@ -1,6 +1,8 @@
 //! Round-trip time and the retransmission timeout made from it (RFC 6298).
 
-use crate::config::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttVariation, TickExpiry};
+use crate::config::{
+    BackoffReset, RetransmittedSyn, RtoConfig, RtoFloor, RttMeasure, RttVariation, TickExpiry,
+};
 use farpath_units::{Duration, Instant};
 
 /// SRTT, RTTVAR, RTO and its back-off.
@@ -259,10 +261,10 @@ impl RttEstimator {
         }
     }
 
-    /// The handshake is over; its back-off does not burden the data, unless `kept_over_handshake` keeps it or
+    /// The handshake is over; its back-off does not burden the data, unless `retransmitted_syn` keeps it or
     /// `after_syn_timeout` says how.
     pub fn on_established(&mut self, syn_again: bool) {
-        if !(self.config.kept_over_handshake && self.smoothed.is_none()) {
+        if !(self.config.retransmitted_syn == RetransmittedSyn::KeepsBackoff && self.smoothed.is_none()) {
             self.backoff = 0;
         }
         if let Some(rto) = self.config.after_syn_timeout.filter(|_| syn_again && self.smoothed.is_none()) {
@@ -488,10 +490,9 @@ mod tests {
 
     #[test]
     fn the_back_off_of_the_syn_is_kept_until_a_segment_is_timed_where_the_stack_is_like_that() {
-        for (kept, expected) in [(true, 12), (false, 3)] {
+        for (after, expected) in [(RetransmittedSyn::KeepsBackoff, 12), (RetransmittedSyn::Unmeasured, 3)] {
             let mut rtt = estimator(|c| {
-                (c.initial, c.after_syn_timeout, c.kept_over_handshake) =
-                    (Duration::from_secs(3), None, kept);
+                (c.initial, c.after_syn_timeout, c.retransmitted_syn) = (Duration::from_secs(3), None, after);
             });
             rtt.back_off();
             rtt.back_off();

@@ -23,7 +23,7 @@ pub(crate) use program::Wait;
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
-use crate::config::{Config, CwndValidation, RttSampling, WindowProbe};
+use crate::config::{Config, CwndValidation, RttSampling, SackRules, WindowProbe};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Tally};
 use core::ops::Range;
@@ -557,8 +557,7 @@ impl Sender {
             self.retransmit_first = false;
         }
         self.update_rack(now, seg.echoed, news.dsack.as_ref());
-        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.new_ack_with_sack_is_duplicate
-        {
+        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.sack_rules == SackRules::Ns3 {
             self.on_dup_ack(now);
             return;
         }
@@ -591,10 +590,7 @@ impl Sender {
         after.grow &= self.reduced_by_echo.is_none();
         self.forget_dup_acks(newly_acked, news);
         self.limited_transmit_bytes = 0;
-        if news.sacked > 0
-            && self.phase == Phase::Open
-            && !self.config.recovery.new_ack_with_sack_is_duplicate
-        {
+        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.sack_rules != SackRules::Ns3 {
             // RFC 6675 §5: it counts "regardless of its status as a cumulative acknowledgment".
             self.on_dup_ack(now);
             after.grow &= self.phase == Phase::Open;

@@ -5,7 +5,7 @@
 
 use super::sysctls::MOST_SYNS;
 use super::{Buffers, UNSCALED};
-use farpath_tcp::config::{Config, parameters};
+use farpath_tcp::config::{Config, ImmediateAcks, parameters};
 use farpath_units::Bytes;
 use std::fmt::Display;
 
@@ -58,10 +58,10 @@ fn of_window(config: &Config, other_end: &Config, notes: &mut Notes) {
 
 fn of_sending(config: &Config, other_end: &Config, buffers: Buffers, notes: &mut Notes) {
     let Config { receive, congestion, recovery, rto, handshake, send, .. } = config;
-    let reads_late = receive.ack_pushed && buffers == Buffers::Given;
+    let reads_late = receive.immediate_acks == ImmediateAcks::Linux && buffers == Buffers::Given;
     let withheld = receive.ack_every != 1 && !receive.ack_delay.is_zero();
     let kernel = "the program reads by 32 KiB here, and the kernel waits for that";
-    notes.unless(!(reads_late && withheld), "receive.ack_pushed", true, kernel);
+    notes.unless(!(reads_late && withheld), "receive.immediate_acks", receive.immediate_acks.name(), kernel);
 
     let known = congestion.control.linux_name().is_some();
     let kernel =

@@ -3,6 +3,7 @@
 use crate::common::{assert_close, delay, delay_of, ethernet, link, run_one, seconds, stacks, upload};
 use farpath_sim::FlowResult;
 use farpath_tcp::Config;
+use farpath_tcp::config::RetransmittedSyn;
 use farpath_units::{Bytes, Duration};
 
 /// The download of the high-BER paper: 10 MB through a window of six segments.
@@ -92,7 +93,7 @@ fn without_karns_rule_on_the_syn_the_line_goes_on() {
 #[test]
 fn karns_rule_on_the_syn_makes_a_step_at_half_the_initial_rto() {
     let mut stack = stacks::ns3_newreno();
-    stack.rto.karn_on_syn = true;
+    stack.rto.retransmitted_syn = RetransmittedSyn::Unmeasured;
     let (below, above) = (megabyte(&stack, 1.49), megabyte(&stack, 1.51));
     assert_eq!(below.sender.sender().stats().timeouts, 0);
     // Beyond, the first data segments meet a timer of 3 s that nothing has measured: spurious, and cwnd is cut.

@@ -4,6 +4,7 @@ use crate::common::{self, delay, download, drops, duration, loss, observed, run,
 use farpath_elements::{ElementKind, ElementSpec, Hops};
 use farpath_path::{Direction, DropCause, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowResult, FlowSetup, Observer, Packet, PacketEvent};
+use farpath_tcp::config::HandshakeRules;
 use farpath_tcp::{CloseReason, Config, Flags, State};
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -125,7 +126,7 @@ fn data_for_a_forgotten_connection_is_answered_with_a_reset() {
     assert_eq!(result.receiver.state(), State::Listen);
 
     // A listener that sends no resets: the client spends its retries.
-    stack.handshake.reset_when_closed = false;
+    stack.handshake.rules = HandshakeRules::Ns3;
     stack.handshake.data_retries = Some(3);
     let (result, _) = watched(vec![delay("20 ms"), drops(&[2], &[])], upload(&stack, 1000), "1 h");
     assert_eq!(result.end, FlowEnd::Failed(CloseReason::RetriesExhausted));

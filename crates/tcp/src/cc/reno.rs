@@ -10,7 +10,6 @@ pub struct Reno {
     slow_start: SlowStart,
     avoidance: AvoidanceGrowth,
     ssthresh_from: SsthreshFrom,
-    keep_cwnd_count_after_loss: bool,
     clamp: u64,
     validation: CwndValidation,
     smss: u64,
@@ -26,7 +25,6 @@ impl Reno {
             slow_start: SlowStart::new(config, smss),
             avoidance: config.avoidance,
             ssthresh_from: config.ssthresh_from,
-            keep_cwnd_count_after_loss: config.keep_cwnd_count_after_loss,
             clamp: clamp(config, smss),
             validation: config.cwnd_validation,
             smss,
@@ -51,7 +49,7 @@ impl Reno {
                 self.credit -= cwnd;
                 self.smss
             }
-            AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
+            AvoidanceGrowth::AllAcked | AvoidanceGrowth::Ns3LinuxReno => {
                 // Whole segments of the window, as both count them.
                 let window = (cwnd / self.smss).max(1) * self.smss;
                 let windows = if self.credit >= window {
@@ -107,7 +105,7 @@ impl CongestionControl for Reno {
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
-        if !self.keep_cwnd_count_after_loss {
+        if self.avoidance != AvoidanceGrowth::Ns3LinuxReno {
             self.credit = 0;
         }
         self.slow_start.on_loss();

@@ -56,15 +56,10 @@ section! {
         /// How Reno's `cwnd` grows from `ssthresh` on.
         avoidance: AvoidanceGrowth = AvoidanceGrowth::PerByte => {
             from "RFC 5681 Eq. 3; ns-3; RFC 3465 §2.1; Linux";
+            was "keep_cwnd_count_after_loss" as true "ns-3-linux-reno";
+            was "credit_survives_loss" as true "ns-3-linux-reno";
             fixed |it| *it == AvoidanceGrowth::AllAcked, where when::reno,
                 "the kernel's cwnd grows by a segment for each cwnd of whole segments acknowledged (all-acked)";
-        }
-        /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
-        /// `TcpLinuxReno`).
-        keep_cwnd_count_after_loss: bool = false => {
-            from "ns-3";
-            was "credit_survives_loss";
-            fixed |it| !it, where |own, _| when::windowed(own), "the kernel counts anew after a loss";
         }
         /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
         /// told of a segment. A small segment counts as a whole one. Off: an ACK that fills a hole counts for all the bytes that it covers.
@@ -197,8 +192,9 @@ words! {
         /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many; of an ACK that ends slow start what that
         /// has not used (Linux's `tcp_reno_cong_avoid()`).
         AllAcked = "all-acked",
-        /// The same, and of an ACK that ends slow start nothing (ns-3's `TcpLinuxReno`).
-        AllAckedBeyondSlowStart = "all-acked-beyond-slow-start",
+        /// The same, but of an ACK that ends slow start nothing; and what has been acknowledged towards the next segment counts on
+        /// after a loss (ns-3's `TcpLinuxReno`).
+        Ns3LinuxReno = "ns-3-linux-reno",
     }
 
     /// What a loss halves.
@@ -247,9 +243,7 @@ impl AvoidanceGrowth {
     pub fn counts_acks(self) -> bool {
         match self {
             AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => true,
-            AvoidanceGrowth::PerByte
-            | AvoidanceGrowth::AllAcked
-            | AvoidanceGrowth::AllAckedBeyondSlowStart => false,
+            AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::Ns3LinuxReno => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `[handshake]` of a stack.
 
 use super::schema::numbers::{COUNTS, MS, POSITIVE, SECOND};
-use super::schema::section;
+use super::schema::{section, words};
 use farpath_units::Duration;
 
 section! {
@@ -43,10 +43,14 @@ section! {
             told "`tcp_synack_retries`", "exactly";
             fixed |it| it.is_some_and(|attempts| attempts <= 256), "the kernel sends 256 SYN/ACKs, at the most";
         }
-        /// Count a SYN/ACK that answers a duplicate SYN too (ns-3). RFC: only the timer's.
-        synack_shared_budget: bool = false => {
-            from "ns-3";
-            fixed |it| !it, "the kernel counts those that its timer sends";
+        /// By whose rules a connection opens, and is answered once it is gone.
+        rules: HandshakeRules = HandshakeRules::Rfc9293 => {
+            from "RFC 9293 §3.7.1, §3.10.7; ns-3";
+            was "synack_shared_budget" as true "ns-3";
+            was "reset_when_closed" as false "ns-3";
+            was "mss_option" as false "ns-3";
+            fixed |it| *it == HandshakeRules::Rfc9293,
+                "the kernel counts the SYN/ACKs of its timer, announces its MSS, and answers with a reset (rfc-9293)";
         }
         /// Retransmissions of one segment before the connection is aborted (R2); `unlimited` never aborts.
         data_retries or "unlimited": Option<u32> = Some(15) => {
@@ -63,22 +67,11 @@ section! {
             from "Linux";
             fixed |it| *it, "the kernel gives up after a time, however many retransmissions fit into it";
         }
-        /// Answer segments of a connection that is gone with a reset (RFC 9293 §3.10.7.1). Off: ns-3.
-        reset_when_closed: bool = true => {
-            from "RFC 9293 §3.10.7.1";
-            fixed |it| *it, "the kernel sends a reset";
-        }
         /// How long the closing end waits for stray segments (twice the MSL).
         time_wait: Duration = Duration::from_secs(240) => {
             from "RFC 9293 §3.4.2";
             workable 0..=240 * SECOND;
             fixed |it| *it == Duration::from_secs(60), "60 s in the kernel";
-        }
-        /// Announce the MSS in SYN and SYN/ACK, and take the default of RFC 9293 §3.7.1 where the peer does not. Off: ns-3,
-        /// whose two ends are told the same.
-        mss_option: bool = true => {
-            from "RFC 9293 §3.7.1; not ns-3";
-            fixed |it| *it, "the kernel announces it";
         }
         /// The ACK of a SYN/ACK leaves before the first data, not with it: the rule where a program writes only once it
         /// is connected.
@@ -86,5 +79,25 @@ section! {
             from "Linux, ns-3";
             fixed |it| *it, "in the kernel the ACK of a SYN/ACK leaves by itself";
         }
+    }
+}
+
+words! {
+    /// How a connection opens, and what answers for it once it is gone.
+    HandshakeRules {
+        /// SYN and SYN/ACK announce the MSS, and 536 or 1220 B is that of a peer which does not (RFC 9293 §3.7.1). `synack_attempts` counts
+        /// the SYN/ACKs of the timer. What comes for a connection that is gone is answered with a reset (§3.10.7.1).
+        Rfc9293 = "rfc-9293",
+        // DEVIATES RFC 9293 §3.7.1, §3.10.7.1, as said.
+        /// No MSS is announced: both ends are told the same. A SYN/ACK that answers a duplicate SYN is one of the attempts too. What comes
+        /// for a connection that is gone is not answered (ns-3).
+        Ns3 = "ns-3",
+    }
+}
+
+impl HandshakeRules {
+    /// Whether SYN and SYN/ACK carry the MSS option.
+    pub fn announces_mss(self) -> bool {
+        self == HandshakeRules::Rfc9293
     }
 }

@@ -65,19 +65,18 @@ section! {
             fixed |it| *it == 16, where when::withheld,
                 "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
         }
-        /// What uses up quick ACKs, and what bounds their number.
-        quick_ack_accounting: QuickAckAccounting = QuickAckAccounting::PerSegment => {
-            from "Linux, tcp_input.c: `tcp_event_data_recv()`, `tcp_incr_quickack()`, `tcp_grow_window()`; `tcp_event_ack_sent()`";
+        /// What is acknowledged at once beside gaps and every `ack_every`-th segment: what uses up quick ACKs, what bounds their
+        /// number, and whether a pushed segment is.
+        immediate_acks: ImmediateAcks = ImmediateAcks::ByNumber => {
+            from "Linux, tcp_input.c: `tcp_event_data_recv()`, `tcp_incr_quickack()`, `tcp_grow_window()`; `tcp_event_ack_sent()`; \
+                  `ICSK_ACK_PUSHED`";
+            was "quick_ack_accounting";
+            was "ack_pushed" as true "linux";
         }
         /// The window begins with what 128 kB of memory hold, and grows with what the program reads, up to the buffer (Linux's
         /// `tcp_moderate_rcvbuf`). Its field is scaled for twice the buffer, and shows whole units, rounded up.
         autotuning: bool = false => {
             from "Linux: `tcp_grow_window()`, `tcp_rcv_space_adjust()`, `tcp_select_initial_window()`";
-        }
-        /// Acknowledge at once a segment that carries PSH, or is smaller than those before it, where the program has read all
-        /// that came (Linux's `ICSK_ACK_PUSHED`).
-        ack_pushed: bool = false => {
-            from "Linux";
         }
         /// With SACK: of the ACKs that report what lies beyond a hole the first three leave at once, then one stands for so many, or
         /// for those of a twentieth of a round trip and no more than a millisecond (Linux's `tcp_comp_sack_nr`). 0 sends each.
@@ -127,11 +126,12 @@ words! {
         Host = "host",
     }
 
-    /// How the segments that are still acknowledged at once are counted (quick ACKs).
-    QuickAckAccounting {
-        /// Each segment in order takes one.
-        PerSegment = "per-segment",
-        /// Each ACK that leaves takes one, whatever it answers (`tcp_dec_quickack_mode()`). Their number is bounded by the full
+    /// Which segments are acknowledged at once though no second one has come.
+    ImmediateAcks {
+        /// So many as `quick_acks` says: each segment in order takes one.
+        ByNumber = "by-number",
+        /// A segment that carries PSH, or is smaller than those before it, once the program has read all that came
+        /// (`ICSK_ACK_PUSHED`). And quick ACKs: each ACK that leaves takes one, whatever it answers (`tcp_dec_quickack_mode()`). Their number is bounded by the full
         /// segments that half of the window holds, by two where it holds none (`tcp_incr_quickack()`), and made odd by each
         /// segment that makes the window grow (`tcp_grow_window()`; only with `autotuning`). With the last one the wait for a second
         /// segment is `ack_delay` again.

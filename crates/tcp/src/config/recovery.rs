@@ -51,11 +51,15 @@ section! {
             from "RFC 6582 §3.2 step 3, options 1 and 2";
             fixed |it| *it == FullAckWindow::Ssthresh, where when::no_sack, "the kernel leaves ssthresh";
         }
-        /// Once per recovery with SACK, send the end of the flight again when nothing else may be sent (RFC 6675 §4,
-        /// NextSeg rule 4).
-        rescue_retransmission: bool = false => {
-            from "RFC 6675 §4, NextSeg rule 4";
-            fixed |it| !it, where when::sack, "the kernel does not send it";
+        /// With SACK, what is sent again that is not known to be lost, and what an ACK of new data with new blocks is.
+        sack_rules: SackRules = SackRules::WithoutRescue => {
+            from "RFC 6675 §4, §5; ns-3";
+            was "rescue_retransmission" as true "rfc-6675";
+            was "unreported_before_window" as false "ns-3";
+            was "new_ack_with_sack_is_duplicate" as true "ns-3";
+            was "sacking_ack_is_duplicate" as true "ns-3";
+            fixed |it| *it != SackRules::Rfc6675, where when::sack, "the kernel does not send the end of the flight again";
+            fixed |it| *it != SackRules::Ns3, where when::sack, "the kernel's ACK of new data is one, whatever blocks it has";
         }
         /// With SACK, how fast recovery brings the flight down to `ssthresh`.
         rate_reduction: RateReduction = RateReduction::AtOnce => {
@@ -149,19 +153,6 @@ section! {
             fixed |it| *it == EndGrowth::AfterBoth,
                 "the kernel's window grows with the ACK that ends either (after-both)";
         }
-        /// With SACK, what is merely unreported is sent again also where new data waits for the peer's window (RFC 6675 §4,
-        /// NextSeg rule 3). Off: only where there is no new data (ns-3).
-        unreported_before_window: bool = true => {
-            from "RFC 6675 §4; not ns-3";
-        }
-        // DEVIATES RFC 6298 §5.3: there it restarts the timer.
-        /// Outside of recovery, an ACK of new data whose SACK blocks report something new is a duplicate and nothing else:
-        /// it neither grows the window nor restarts the timer (ns-3).
-        new_ack_with_sack_is_duplicate: bool = false => {
-            from "ns-3";
-            was "sacking_ack_is_duplicate";
-            fixed |it| !it, where when::sack, "the kernel's ACK of new data is one, whatever blocks it has";
-        }
         /// Without SACK, duplicate ACKs count while a timeout is being repaired too. Off: ns-3.
         dup_acks_after_timeout: bool = true => {
             from "not ns-3";
@@ -181,6 +172,20 @@ words! {
         Reno = "reno",
         /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
         NewReno = "new-reno",
+    }
+
+    /// What a sender does with SACK blocks, beside sending again what is lost (RFC 6675 §4, §5).
+    SackRules {
+        // DEVIATES RFC 6675 §4: without NextSeg rule 4.
+        /// After new data, what is merely unreported is sent again (NextSeg rule 3), also where new data waits for the peer's window. An
+        /// ACK of new data with new blocks counts as a duplicate too (§5).
+        WithoutRescue = "rfc-6675-without-rescue",
+        /// The same; and once per recovery the end of the flight is sent again where nothing else may be sent (NextSeg rule 4).
+        Rfc6675 = "rfc-6675",
+        // DEVIATES RFC 6675 §4, and RFC 6298 §5.3: there an ACK of new data restarts the timer.
+        /// What is unreported is sent again only where there is no new data; no rescue. Outside of recovery, an ACK of new data with
+        /// new blocks is a duplicate and nothing else: it neither grows the window nor restarts the timer (ns-3).
+        Ns3 = "ns-3",
     }
 
     /// What recovery without SACK does to the window.

@@ -97,11 +97,13 @@ section! {
             fixed |_| false, where |own, _| own.rto.min.doubled(own.rto.max_backoff_exponent) < own.rto.max,
                 "the kernel's back-off ends at rto.max alone";
         }
-        /// Karn's rule for the SYN too: one that was sent again measures nothing, unless an echo tells what copy was answered
-        /// (RFC 7323 §4.1). Off: ns-3, which measures it from the first.
-        karn_on_syn: bool = true => {
-            from "RFC 6298 §3, RFC 7323 §4.1; not ns-3";
-            fixed |it| *it, "the kernel takes no sample from such a SYN";
+        /// What a SYN that had to be sent again says of the RTT, and leaves of its back-off.
+        retransmitted_syn: RetransmittedSyn = RetransmittedSyn::Unmeasured => {
+            from "RFC 6298 §3, §5.7, RFC 7323 §4.1; Karn and Partridge 1987; ns-3";
+            was "karn_on_syn" as false "measured-from-first";
+            was "kept_over_handshake" as true "keeps-backoff";
+            fixed |it| *it == RetransmittedSyn::Unmeasured,
+                "the kernel takes no sample from such a SYN, and starts data anew (unmeasured)";
         }
         /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `none` starts with `initial`.
         after_syn_timeout or "none": Option<Duration> = Some(Duration::from_secs(3)) => {
@@ -109,12 +111,6 @@ section! {
             within POSITIVE;
             workable MS..=10 * SECOND;
             fixed |it| *it == Some(Duration::from_secs(3)), "the kernel starts data with 3 s";
-        }
-        /// The back-off of the SYN stays with the data until a segment has been timed, as where one timer serves both. Off: data
-        /// start with the timeout that `after_syn_timeout` or `initial` says.
-        kept_over_handshake: bool = false => {
-            from "Karn and Partridge 1987, read so";
-            fixed |it| !it, "the kernel starts data anew";
         }
     }
 }
@@ -129,6 +125,19 @@ words! {
         /// That of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a multiple of
         /// 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
         TimerWheel = "timer-wheel",
+    }
+
+    /// What a SYN that had to be sent again says of the RTT, and leaves of its back-off.
+    RetransmittedSyn {
+        /// It measures nothing, unless an echo tells which copy was answered (RFC 6298 §3, RFC 7323 §4.1). Data start with the timeout that
+        /// `after_syn_timeout` or `initial` says.
+        Unmeasured = "unmeasured",
+        /// The same, but its back-off stays with the data until a segment has been timed, as where one timer serves both (Karn and
+        /// Partridge 1987, read so).
+        KeepsBackoff = "keeps-backoff",
+        // DEVIATES RFC 6298 §3: Karn's rule is for the SYN too.
+        /// It is measured from its first copy (ns-3).
+        MeasuredFromFirst = "measured-from-first",
     }
 
     /// Two readings of "minimum RTO".

@@ -1,7 +1,7 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
 use super::{CloseReason, Connection, State, clock_ms};
-use crate::config::TsRecent;
+use crate::config::{HandshakeRules, RetransmittedSyn, TsRecent};
 use crate::receiver::{Echoed, MAX_SHIFT};
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
@@ -34,7 +34,7 @@ impl Connection {
         self.peer_isn = seg.seq;
         self.receiver.on_syn();
         self.ecn.on_syn(seg);
-        let unsaid = if self.config.handshake.mss_option { DEFAULT_PEER_MSS } else { u16::MAX };
+        let unsaid = if self.config.handshake.rules.announces_mss() { DEFAULT_PEER_MSS } else { u16::MAX };
         let peer_mss = seg.mss.unwrap_or(unsaid);
         self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
@@ -90,7 +90,7 @@ impl Connection {
         let echo = self.timestamps.and(seg.timestamps).map(|t| t.echo);
         let again = self.syn_transmissions > 1;
         // Karn: a SYN that was sent again measures nothing, except where the stack is like that, or by what it is echoed.
-        let measured = if again && self.config.rto.karn_on_syn {
+        let measured = if again && self.config.rto.retransmitted_syn != RetransmittedSyn::MeasuredFromFirst {
             echo.map(|echo| echoed_at(now, echo))
         } else {
             self.syn_sent_at
@@ -333,7 +333,7 @@ impl Connection {
 
     /// The SYN again: our SYN/ACK was lost or is late, so it is sent again.
     fn on_duplicate_syn(&mut self) {
-        if self.config.handshake.synack_shared_budget {
+        if self.config.handshake.rules == HandshakeRules::Ns3 {
             if self.config.handshake.synack_attempts.is_some_and(|most| self.attempts >= most) {
                 return;
             }
@@ -389,7 +389,7 @@ impl Connection {
 
     /// Answers a segment for a connection that is not there (RFC 9293 §3.10.7.1).
     pub(super) fn reject(&mut self, seg: &Segment) {
-        if seg.flags.contains(Flags::RST) || !self.config.handshake.reset_when_closed {
+        if seg.flags.contains(Flags::RST) || self.config.handshake.rules == HandshakeRules::Ns3 {
             return;
         }
         self.reset = Some(if seg.flags.contains(Flags::ACK) {

@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_first_buffer_has_room_for_six_growths() {
-        // Traced: 22 segments are acknowledged at once, 16 and these six (`quick_ack_accounting`).
+        // Traced: 22 segments are acknowledged at once, 16 and these six (`immediate_acks`).
         let mut autotuning = established(3 << 20, 1460);
         assert_eq!(autotuning.window, 64_076);
         assert_eq!(feed(&mut autotuning, at(50), 1, 10, 1), 6);

@@ -4,7 +4,7 @@ use super::frto::Frto;
 use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::CongestionControl;
-use crate::config::{RecoverGuard, SuperPackets, WindowProbe};
+use crate::config::{RecoverGuard, SackRules, SuperPackets, WindowProbe};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
@@ -230,7 +230,9 @@ impl Sender {
         self.new_data(now, room, pipe == 0).or_else(|| match self.phase {
             // RACK has a reason for each that it sends again: time.
             Phase::Fast { .. } if self.rack.is_some() => None,
-            Phase::Fast { .. } if self.config.recovery.unreported_before_window || self.nxt == self.end() => {
+            Phase::Fast { .. }
+                if self.config.recovery.sack_rules != SackRules::Ns3 || self.nxt == self.end() =>
+            {
                 self.board.next_unsacked()
             }
             Phase::Fast { .. } | Phase::Open | Phase::Loss { .. } => None,
@@ -240,7 +242,7 @@ impl Sender {
     /// RFC 6675 §4, NextSeg() rule 4: once per recovery the end of the flight, where nothing else may be sent.
     fn choose_rescue(&mut self) -> Option<Range<u64>> {
         let Phase::Fast { point, .. } = self.phase else { return None };
-        let applies = self.config.recovery.rescue_retransmission
+        let applies = self.config.recovery.sack_rules == SackRules::Rfc6675
             && self.sack_enabled
             && self.rescued.is_none_or(|rescued| self.una > rescued)
             && self.board.pipe() + self.smss <= self.window.cwnd;

@@ -55,7 +55,7 @@ fn the_last_quick_ack_brings_the_wait_back_to_its_least_by_linux() {
     let mut t = Script::connect(&config(|c| {
         adapting(c);
         (c.receive.quick_acks, c.receive.quick_acks_after_gap) = (0, 2);
-        c.receive.quick_ack_accounting = QuickAckAccounting::Linux;
+        c.receive.immediate_acks = ImmediateAcks::Linux;
     }));
     let syn_ack = t.expect("S").syn_ack();
     t.at("900 ms").segment(syn_ack).expect("ack 1");

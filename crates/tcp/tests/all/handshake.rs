@@ -2,7 +2,7 @@
 
 use crate::script::{ISN, PEER_ISN, Script, config};
 use crate::{duration, time};
-use farpath_tcp::config::SynLoss;
+use farpath_tcp::config::{HandshakeRules, RetransmittedSyn, SynLoss};
 use farpath_tcp::{CloseReason, Config, Endpoint, Flags, Seq, State, Timestamps};
 use farpath_units::{Bytes, Duration};
 
@@ -139,7 +139,7 @@ fn a_syn_that_comes_after_its_connection_was_forgotten_does_not_bring_it_to_life
 #[test]
 fn a_forgotten_peer_is_left_without_an_answer_by_ns3() {
     let mut t =
-        half_open(|c| (c.handshake.synack_attempts, c.handshake.reset_when_closed) = (Some(1), false));
+        half_open(|c| (c.handshake.synack_attempts, c.handshake.rules) = (Some(1), HandshakeRules::Ns3));
     t.at("4 s").data(1..101).ack(1).expect_nothing();
 }
 
@@ -162,9 +162,9 @@ fn a_duplicate_syn_gets_the_synack_again() {
 
 #[test]
 fn answers_to_duplicate_syns_cost_no_attempts_except_in_ns3() {
-    let attempts = |shared| {
+    let attempts = |rules| {
         let mut t = half_open(|c| {
-            (c.handshake.synack_attempts, c.handshake.synack_shared_budget) = (Some(3), shared);
+            (c.handshake.synack_attempts, c.handshake.rules) = (Some(3), rules);
         });
         let syn = t.syn();
         for _ in 0..5 {
@@ -173,8 +173,8 @@ fn answers_to_duplicate_syns_cost_no_attempts_except_in_ns3() {
         t.at("100 s").ignore();
         t.end.stats().synacks
     };
-    assert_eq!(attempts(false), 3 + 5);
-    assert_eq!(attempts(true), 3);
+    assert_eq!(attempts(HandshakeRules::Rfc9293), 3 + 5);
+    assert_eq!(attempts(HandshakeRules::Ns3), 3);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_synack_sent_twice_for_two_syns_is_not_measured() {
 
 #[test]
 fn ns3_measures_a_retransmitted_syn_from_the_first() {
-    let mut t = Script::connect(&opnet(|c| c.rto.karn_on_syn = false));
+    let mut t = Script::connect(&opnet(|c| c.rto.retransmitted_syn = RetransmittedSyn::MeasuredFromFirst));
     let synack = t.syn_ack();
     t.expect("S").at("3.04 s").expect("S").segment(synack).ignore();
     assert_eq!(t.sender().rtt().srtt(), Some(duration("3.04 s")));
@@ -262,7 +262,8 @@ fn an_echo_tells_how_long_a_repeated_syn_took() {
     let t = opened_again(7001, |_| {});
     assert_eq!(t.sender().rtt().srtt(), Some(duration("500 ms")));
     assert_eq!(opened_again(1, |_| {}).sender().rtt().srtt(), Some(duration("7.5 s")));
-    let from_the_first = opened_again(7001, |c| c.rto.karn_on_syn = false);
+    let from_the_first =
+        opened_again(7001, |c| c.rto.retransmitted_syn = RetransmittedSyn::MeasuredFromFirst);
     assert_eq!(from_the_first.sender().rtt().srtt(), Some(duration("7.5 s")));
 }
 

@@ -78,8 +78,8 @@ fn avoiding(change: impl FnOnce(&mut Config)) -> Script {
 
 #[test]
 fn a_loss_takes_what_had_not_become_a_segment_yet() {
-    for (survives, cwnd) in [(false, 2000), (true, 3000)] {
-        let mut t = avoiding(|c| c.congestion.keep_cwnd_count_after_loss = survives);
+    for (avoidance, cwnd) in [(AvoidanceGrowth::AllAcked, 2000), (AvoidanceGrowth::Ns3LinuxReno, 3000)] {
+        let mut t = avoiding(|c| c.congestion.avoidance = avoidance);
         // Three of the four that a segment of growth takes; then fast recovery from ssthresh 2000 on.
         t.ack(3001).ignore().dup_acks(3).ignore().ack(7001).ignore();
         assert_eq!(t.cwnd(), 2000);
@@ -366,7 +366,7 @@ fn the_end_of_a_stream_waits_for_the_window_that_is_the_limit() {
 
 #[test]
 fn what_ends_with_psh_is_acknowledged_once_it_is_read() {
-    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    let mut t = Script::established(&config(|c| c.receive.immediate_acks = ImmediateAcks::Linux));
     t.data(1..1001).read(1000).expect_nothing().data(1001..2001).expect("ack 2001").read(1000);
     t.data_with(Flags::PSH, 2001..3001).expect_nothing();
     t.read(999).expect_nothing().read(1).expect("ack 3001");
@@ -379,13 +379,13 @@ fn what_ends_with_psh_is_acknowledged_once_it_is_read() {
 /// `tcp_measure_rcv_mss()`: two alike in a row, and no PSH, are the peer's MSS, though it is below the 536 bytes first taken for it.
 #[test]
 fn short_segments_that_are_alike_are_the_end_of_nothing() {
-    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    let mut t = Script::established(&config(|c| c.receive.immediate_acks = ImmediateAcks::Linux));
     t.data(1..101).read(100).expect("ack 101");
     t.data(101..201).read(100).expect_nothing();
     t.data(201..301).expect("ack 301").read(100);
     // With PSH it is the end of a buffer; below 88 bytes with their options it is never an MSS.
     t.data_with(Flags::PSH, 301..401).read(100).expect("ack 401");
-    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    let mut t = Script::established(&config(|c| c.receive.immediate_acks = ImmediateAcks::Linux));
     t.data(1..81).read(80).expect("ack 81").data(81..161).read(80).expect("ack 161");
 }
 
@@ -393,7 +393,7 @@ fn short_segments_that_are_alike_are_the_end_of_nothing() {
 #[test]
 fn a_copy_makes_the_receiver_acknowledge_at_once() {
     let mut t = Script::established(&config(|c| {
-        (c.receive.quick_ack_accounting, c.receive.quick_acks) = (QuickAckAccounting::Linux, 16);
+        (c.receive.immediate_acks, c.receive.quick_acks) = (ImmediateAcks::Linux, 16);
         c.receive.buffer = Bytes(60_000);
     }));
     let mut next = 1;
@@ -416,7 +416,7 @@ fn a_copy_makes_the_receiver_acknowledge_at_once() {
 
 #[test]
 fn behind_a_gap_psh_says_nothing() {
-    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    let mut t = Script::established(&config(|c| c.receive.immediate_acks = ImmediateAcks::Linux));
     t.data(2001..3001).expect("ack 1").data_with(Flags::PSH, 1..1001).expect("ack 1001");
     t.read(1000).expect_nothing();
 }
@@ -478,7 +478,7 @@ fn a_window_that_grows_leaves_the_number_of_quick_acks() {
 fn linux_bounds_quick_acks_by_half_of_the_window() {
     let of = |buffer| {
         quick_acks(|c| {
-            (c.quick_ack_accounting, c.buffer, c.quick_acks) = (QuickAckAccounting::Linux, Bytes(buffer), 16);
+            (c.immediate_acks, c.buffer, c.quick_acks) = (ImmediateAcks::Linux, Bytes(buffer), 16);
         })
     };
     assert_eq!([64_000, 12_000].map(of), [16, 4]);
@@ -488,7 +488,7 @@ fn linux_bounds_quick_acks_by_half_of_the_window() {
 fn linux_has_two_quick_acks_where_half_of_the_window_holds_no_segment() {
     let mut t = Script::established(&config(|c| {
         let receive = &mut c.receive;
-        (receive.quick_ack_accounting, receive.quick_acks) = (QuickAckAccounting::Linux, 16);
+        (receive.immediate_acks, receive.quick_acks) = (ImmediateAcks::Linux, 16);
         receive.buffer = Bytes(1000);
     }));
     t.data(1..401).expect("ack 401").data(401..801).expect("ack 801").data(801..901).expect_nothing();
@@ -498,7 +498,7 @@ fn linux_has_two_quick_acks_where_half_of_the_window_holds_no_segment() {
 fn linux_adds_a_quick_ack_with_each_growth_of_the_window() {
     let of = |autotuning| {
         quick_acks(|c| {
-            (c.quick_ack_accounting, c.buffer) = (QuickAckAccounting::Linux, Bytes(3 << 20));
+            (c.immediate_acks, c.buffer) = (ImmediateAcks::Linux, Bytes(3 << 20));
             (c.autotuning, c.quick_acks) = (autotuning, 16);
         })
     };
@@ -510,15 +510,15 @@ fn linux_adds_a_quick_ack_with_each_growth_of_the_window() {
 fn linux_counts_an_ack_whatever_it_answers() {
     let after_a_hole = |accounting| {
         let mut t = Script::established(&config(|c| {
-            (c.receive.quick_acks, c.receive.quick_ack_accounting) = (2, accounting);
+            (c.receive.quick_acks, c.receive.immediate_acks) = (2, accounting);
         }));
         t.data(1..1001).expect("ack 1001").data(2001..3001).expect("ack 1001");
         t.data(1001..2001).expect("ack 3001");
         t.data(3001..4001).ignore();
         t.last().ack == PEER_ISN.at(4001)
     };
-    assert!(after_a_hole(QuickAckAccounting::PerSegment), "only one segment took one");
-    assert!(!after_a_hole(QuickAckAccounting::Linux), "the ACK that reported the hole took the second");
+    assert!(after_a_hole(ImmediateAcks::ByNumber), "only one segment took one");
+    assert!(!after_a_hole(ImmediateAcks::Linux), "the ACK that reported the hole took the second");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::script::{Script, config};
 use crate::time;
-use farpath_tcp::config::{RateReduction, RepairTimer};
+use farpath_tcp::config::{RateReduction, RepairTimer, SackRules};
 use farpath_tcp::{Config, Endpoint, Timestamps};
 use farpath_units::Bytes;
 
@@ -220,9 +220,11 @@ fn in_a_burst_of_losses_as_much_is_sent_as_arrives() {
 
 #[test]
 fn the_end_of_the_flight_is_sent_again_once_where_nothing_else_may_be() {
-    for (rescue, expected) in [(false, "1:1001"), (true, "1:1001, 9001:10001")] {
+    for (rules, expected) in
+        [(SackRules::WithoutRescue, "1:1001"), (SackRules::Rfc6675, "1:1001, 9001:10001")]
+    {
         let mut t = Script::established(&config(|c| {
-            (c.recovery.sack, c.recovery.rescue_retransmission) = (true, rescue);
+            (c.recovery.sack, c.recovery.sack_rules) = (true, rules);
         }));
         t.write(10_000).ignore();
         t.sack(1, &[1001..9001]).expect(expected);

@@ -3,6 +3,7 @@
 #![allow(clippy::reversed_empty_ranges, reason = "a hostile block may be one")]
 
 use crate::script::{Script, config};
+use farpath_tcp::config::SackRules;
 use farpath_tcp::{Config, Endpoint, Flags, State};
 
 fn sack(change: impl FnOnce(&mut Config)) -> Config {
@@ -103,10 +104,9 @@ fn lost_segments_go_before_new_data_and_new_data_before_the_unreported() {
 #[test]
 fn the_unreported_is_sent_while_new_data_waits_for_the_peers_window_where_that_is_wanted() {
     // NextSeg() rule 3, and ns-3, which goes by it only where there is no new data.
-    for (before_window, written, sends) in
-        [(true, 1000, true), (false, 1000, false), (true, 0, true), (false, 0, true)]
-    {
-        let mut t = in_flight(|c| c.recovery.unreported_before_window = before_window);
+    let [rfc, ns3] = [SackRules::WithoutRescue, SackRules::Ns3];
+    for (rules, written, sends) in [(rfc, 1000, true), (ns3, 1000, false), (rfc, 0, true), (ns3, 0, true)] {
+        let mut t = in_flight(|c| c.recovery.sack_rules = rules);
         t.window = 10_000;
         t.sack(1, &[1001..5001]).expect("1:1001").write(written).expect_nothing();
         t.sack(1, &[6001..7001, 1001..5001]).expect_nothing();

@@ -2,6 +2,7 @@
 
 use crate::script::{PEER_ISN, Script, config};
 use crate::time;
+use farpath_tcp::config::HandshakeRules;
 use farpath_tcp::{CloseReason, Endpoint, Flags, Segment, Seq, State};
 
 fn open() -> Script {
@@ -239,7 +240,7 @@ fn a_closed_connection_answers_with_a_reset_unless_it_is_ns3() {
     syn.len = 10;
     t.segment(syn).expect("R. 2501 ack 11"); // sequence number zero itself
     t.reset(5).expect_nothing();
-    let mut t = Script::established(&config(|c| c.handshake.reset_when_closed = false));
+    let mut t = Script::established(&config(|c| c.handshake.rules = HandshakeRules::Ns3));
     t.reset(1).data(1..101).expect_nothing();
 }
 

@@ -242,7 +242,6 @@ fn a_port_that_nobody_listens_at_refuses() {
     let mut setup = writing(0, 0);
     // Bound, not listening: the kernel opens as well, but only when its SYN has long been answered by a reset.
     setup.opener = Opener::Kernel;
-    setup.config.handshake.reset_when_closed = true;
     setup.application.abort_after = Some(Bytes::ZERO);
     let Some(outcome) = setup.run() else { return };
     assert_eq!(outcome.kernel.error, Some(ErrorKind::ConnectionRefused));

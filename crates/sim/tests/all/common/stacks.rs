@@ -48,22 +48,19 @@ pub fn ns3_newreno() -> Config {
     c.recovery.full_ack_window = FullAckWindow::Ssthresh;
     c.recovery.repair_timer = RepairTimer::None;
     c.recovery.end_growth = EndGrowth::AfterFastRecovery;
-    c.recovery.unreported_before_window = false;
-    c.recovery.new_ack_with_sack_is_duplicate = true;
+    c.recovery.sack_rules = SackRules::Ns3;
     c.recovery.window_without_sack = WindowWithoutSack::AboveSsthresh;
     c.recovery.dup_acks_after_timeout = false;
     c.rto.initial = Duration::from_secs(3);
     c.rto.tick = Duration::ZERO;
     c.rto.sampling = RttSampling::EveryAck;
     c.rto.backoff_reset = BackoffReset::AnyAck;
-    c.rto.karn_on_syn = false;
+    c.rto.retransmitted_syn = RetransmittedSyn::MeasuredFromFirst;
     c.rto.after_syn_timeout = None;
     c.handshake.syn_attempts = Some(30);
     c.handshake.synack_attempts = Some(30);
-    c.handshake.synack_shared_budget = true;
     c.handshake.data_retries = Some(30);
-    c.handshake.reset_when_closed = false;
-    c.handshake.mss_option = false;
+    c.handshake.rules = HandshakeRules::Ns3;
     c.handshake.ack_alone = true;
     c.send.nagle = false;
     c
@@ -73,8 +70,7 @@ pub fn ns3_newreno() -> Config {
 pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
-    c.congestion.avoidance = AvoidanceGrowth::AllAckedBeyondSlowStart;
-    c.congestion.keep_cwnd_count_after_loss = true;
+    c.congestion.avoidance = AvoidanceGrowth::Ns3LinuxReno;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
     c.congestion.cwnd_validation = CwndValidation::Avoidance;
     c
