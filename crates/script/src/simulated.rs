@@ -290,12 +290,12 @@ impl Simulated {
 
 fn set_congestion(config: &mut Config, name: &str) -> Result<(), Refusal> {
     use farpath_tcp::config::CongestionControlKind;
-    config.congestion.control = match name {
-        "cubic" => CongestionControlKind::Cubic,
-        "reno" => CongestionControlKind::Reno,
-        "bbr" => CongestionControlKind::Bbr,
-        _ => return Err(Refusal::new("`cubic`, `reno` or `bbr`", format!("congestion control `{name}`"))),
+    let Some(control) = CongestionControlKind::of_linux(name) else {
+        let known = CongestionControlKind::ALL.iter().filter_map(|kind| kind.linux_name());
+        let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
+        return Err(Refusal::new(known.join(" or "), format!("congestion control `{name}`")));
     };
+    config.congestion.control = control;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::common::predict;
 use farpath_run::{Outcome, Run};
+use farpath_tcp::config::CongestionControlKind;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -162,7 +163,7 @@ proptest! {
             "bsd-1996", "linux-6", "linux-testbed-2022", "ns-2.29", "ns-2.30", "ns-3.44", "opnet-11.5", "rfc-5681", "riverbed-16",
         ]),
         recovery in prop::sample::select(vec!["timeout-only", "tahoe", "reno", "new-reno"]),
-        control in prop::sample::select(vec!["reno", "cubic", "bbr", "bbr3"]),
+        control in prop::sample::select(CongestionControlKind::ALL).prop_map(CongestionControlKind::name),
         (sack, opener) in (any::<bool>(), prop::sample::select(vec!["sender", "receiver"])),
     ) {
         let (forward, reverse) = (forward * f64::from(ways & 1), reverse * f64::from(ways >> 1));
