@@ -53,7 +53,7 @@ impl Target {
         let mut target = Target { end, now: Instant::ZERO, written: 0, read: 0 };
         target.poll();
         let mut first = if connects {
-            Segment::new(Flags::SYN | Flags::ACK, PEER_ISN, ISN.at(1))
+            Segment::new(Flags::SYN | Flags::ACK, PEER_ISN, ISN.advanced_by(1))
         } else {
             Segment::new(Flags::SYN, PEER_ISN, Seq(0))
         };
@@ -63,7 +63,7 @@ impl Target {
         first.timestamps = (opening & 8 != 0).then_some(Timestamps { value: 1, echo: 0 });
         target.arrives(&first);
         if !connects {
-            let mut last = Segment::new(Flags::ACK, PEER_ISN.at(1), ISN.at(1));
+            let mut last = Segment::new(Flags::ACK, PEER_ISN.advanced_by(1), ISN.advanced_by(1));
             last.window = u16::MAX;
             last.timestamps = first.timestamps;
             target.arrives(&last);
@@ -105,8 +105,8 @@ impl Target {
         let (acked, flight) = (1 + self.end.sender().acked(), self.end.sender().flight_size());
         let next = self.end.receiver().next();
         let near = |bytes: &mut Bytes<'_>, isn: Seq, position: u64| match bytes.u8() {
-            0..=127 => isn.at(position),
-            128..=223 => isn.at(position.wrapping_add(bytes.u16().into()).wrapping_sub(1 << 15)),
+            0..=127 => isn.advanced_by(position),
+            128..=223 => isn.advanced_by(position.wrapping_add(bytes.u16().into()).wrapping_sub(1 << 15)),
             _ => Seq(bytes.u32()),
         };
         let flags = Flags(bytes.u8());

@@ -13,8 +13,8 @@ TRANSFER = {"delay": "0.1 light-seconds", "rate": "10 Mbit/s", "size": "200 kB",
 
 
 def built() -> bool:
-    shelf = subprocess.run([sys.executable, "-m", "farpath", "kernel", "info"], capture_output=True, check=False)
-    return shelf.returncode == 0
+    catalog = subprocess.run([sys.executable, "-m", "farpath", "kernel", "info"], capture_output=True, check=False)
+    return catalog.returncode == 0
 
 
 def test_virtual_time_is_the_commands():

@@ -27,7 +27,7 @@ const TOGETHER_NS: u64 = 1_000_000;
 const RAW: i32 = 101;
 
 /// A frame of a capture: when, what is kept of it, and how long it was.
-pub type Kept = (u64, Vec<u8>, u32);
+pub type CapturedPacket = (u64, Vec<u8>, u32);
 
 /// Measures, and tells each figure when it is known. Captures are written into this folder, which is made.
 ///
@@ -36,7 +36,7 @@ pub type Kept = (u64, Vec<u8>, u32);
 pub fn measure(folder: &Path, mut told: impl FnMut(Figure)) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(folder)?;
     let whole = captured(200, usize::MAX)?;
-    let cut = |keep: usize| -> Vec<Kept> {
+    let cut = |keep: usize| -> Vec<CapturedPacket> {
         whole.iter().map(|(at, data, length)| (*at, data[..data.len().min(keep)].to_vec(), *length)).collect()
     };
     for (name, frames) in [
@@ -111,7 +111,7 @@ fn diagnosed(file: &Path) -> Result<u64, Box<dyn Error>> {
 }
 
 /// What the sender's host sees of a transfer; so much of each packet at the most.
-fn captured(megabytes: u32, keep: usize) -> Result<Vec<Kept>, Box<dyn Error>> {
+fn captured(megabytes: u32, keep: usize) -> Result<Vec<CapturedPacket>, Box<dyn Error>> {
     let text = format!("{PATH}transfer = {{ size = \"{megabytes} MB\" }}\n");
     let experiment = Experiment::parse(&text, "captured", &[])?;
     let mut capture = Vec::new();
@@ -128,8 +128,8 @@ fn captured(megabytes: u32, keep: usize) -> Result<Vec<Kept>, Box<dyn Error>> {
 }
 
 /// The same, as its card is given it: what follows at once is one packet.
-fn joined(frames: &[Kept]) -> Vec<Kept> {
-    let mut all: Vec<Kept> = Vec::new();
+fn joined(frames: &[CapturedPacket]) -> Vec<CapturedPacket> {
+    let mut all: Vec<CapturedPacket> = Vec::new();
     let mut last: Option<TcpPacket> = None;
     for (at, data, length) in frames {
         let packet = parse(Link::Raw, data, *length).expect("TCP");
@@ -157,7 +157,7 @@ fn joined(frames: &[Kept]) -> Vec<Kept> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_pcap(file: &Path, link_type: i32, frames: &[Kept]) -> std::io::Result<()> {
+pub fn write_pcap(file: &Path, link_type: i32, frames: &[CapturedPacket]) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, link_type.cast_unsigned()] {
         out.write_all(&word.to_le_bytes())?;

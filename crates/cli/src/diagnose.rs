@@ -163,8 +163,10 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
     let mut diagnosis = Diagnosis::default();
     let mut interfaces = BTreeSet::new();
     let source = match file.as_os_str() == "-" {
-        true => compressed::decompressed(LiveCapture::of(io::stdin(), interrupt::flag_of_a_reader()))
-            .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?,
+        true => {
+            compressed::decompressed(LiveCapture::from_source(io::stdin(), interrupt::flag_of_a_reader()))
+                .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?
+        }
         false => opened(file)?,
     };
     let ended = progress::during("reading the capture", || {

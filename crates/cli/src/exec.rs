@@ -9,7 +9,7 @@ use farpath_emulate::{
     Connection, EmulateError, ExecEnd, ExecRun, ProgramEnd, can_run_programs, exec as run_programs,
 };
 use farpath_experiment::EmulationClock;
-use farpath_report::html::{asked_of_programs, to_trace};
+use farpath_report::html::{summary_of_programs, to_trace};
 use farpath_run::{Engine, RunKey};
 use farpath_units::Bytes;
 use std::fmt::Write as _;
@@ -109,7 +109,7 @@ pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     if runs == 0 && outcome.is_err() {
         return outcome.map(|()| Ending::Failed);
     }
-    let asked = asked_of_programs(&experiment, all.len() as u64, args.like_stacks);
+    let asked = summary_of_programs(&experiment, all.len() as u64, args.like_stacks);
     let Finished { written, .. } = sink.finish(&asked, all.len());
     outcome.and(written)?;
     if failures > 0 {

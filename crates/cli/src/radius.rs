@@ -28,7 +28,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if let Some(rtt) = args.gap {
         return gaps::print(args, rtt);
     }
-    let ask = Ask::of(args)?;
+    let ask = Ask::from_args(args)?;
     if let Some(names) = &args.protocol {
         protocols::protocols(names, &ask, args.json)?;
         // Stacks beside them only where they are named.
@@ -153,7 +153,7 @@ pub fn radius_lines(
     if let Some(rtt) = args.gap {
         return Ok(gaps::lines(&args, rtt, watch)?.iter().map(Value::to_string).collect());
     }
-    let ask = Ask::of(&args)?;
+    let ask = Ask::from_args(&args)?;
     let found = checked(predicted(&args, watch)?, args.check, watch)?;
     Ok(found.lines(&ask, &[]).iter().map(Value::to_string).collect())
 }
@@ -309,7 +309,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn of(args: &RadiusArgs) -> Result<Ask<'static>, CliError> {
+    fn from_args(args: &RadiusArgs) -> Result<Ask<'static>, CliError> {
         let place = |text: &Option<String>, option: &str| {
             text.as_deref().map(|text| Distance::parse(text, &Location::option(option))).transpose()
         };

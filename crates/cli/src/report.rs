@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::{Ending, output, progress};
 use farpath_engine::Job;
 use farpath_experiment::{Experiment, Scenario};
-use farpath_report::html::{ReportError, ReportFile, Traces, asked_of, may_write, run_page, to_trace};
+use farpath_report::html::{
+    ReportError, ReportFile, Traces, may_write, run_page, summary_of_results, to_trace,
+};
 use farpath_run::{ExperimentSummary, REPORT, Results, Run, RunKey};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -67,9 +69,9 @@ pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
     let file = ReportFile::create(&path)?;
     let bar = progress::bar(1, "results to read");
     let wanted = to_trace(results.provenances().keys().copied());
-    let asked = asked_of(&results);
+    let asked = summary_of_results(&results);
     let runs = results.runs_traced(|key| wanted.contains(key))?;
-    let mut traces = Traces::of(wanted);
+    let mut traces = Traces::for_runs(wanted);
     for run in &runs {
         traces.add(run);
     }

@@ -48,7 +48,7 @@ impl<'a> ResultSink<'a> {
                 return Err(error.into());
             }
         };
-        let traces = Traces::of(traced);
+        let traces = Traces::for_runs(traced);
         Ok(ResultSink { out, report, results, report_file, failed: None, traces, runs: Vec::new() })
     }
 

@@ -99,7 +99,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
         let mut jobs = jobs(&experiment, &engines);
         let wants_report = common.out.is_some() || common.report.is_some();
         let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
-        let asked = html::asked(&experiment, jobs.len() as u64);
+        let asked = html::summary_of_experiment(&experiment, jobs.len() as u64);
         (jobs, traced, asked)
     });
     let captures = args.capture.capture.as_ref();

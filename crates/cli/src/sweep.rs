@@ -189,7 +189,8 @@ fn print(
     drop(bar);
     if !summaries.is_empty() {
         let runs = summaries.iter().map(|(summary, _)| summary.runs).sum();
-        let table = ComparisonTable::from_summaries(&html::asked(experiment, runs), summaries);
+        let table =
+            ComparisonTable::from_summaries(&html::summary_of_experiment(experiment, runs), summaries);
         output::print(&table.table().to_text(output::width()))?;
         output::print("")?;
     }

@@ -64,7 +64,7 @@ fn passes(args: &PassesArgs) -> Result<(), CliError> {
     let over = |contact: Contact, points: usize| {
         let part = (contact.to - contact.from).as_secs_f64() / (points - 1) as f64;
         let at = move |number| contact.from + Duration::from_secs_f64(part * number as f64);
-        (0..points).map(move |number| (at(number), delay.at(at(number)).as_secs_f64() * 1e3))
+        (0..points).map(move |number| (at(number), delay.value_at(at(number)).as_secs_f64() * 1e3))
     };
     if args.json {
         let all = contacts.iter().map(|contact| {

@@ -38,7 +38,7 @@ impl Maps {
         ]
     }
 
-    fn of(object: &Object) -> Result<Maps, DriverError> {
+    fn from_object(object: &Object) -> Result<Maps, DriverError> {
         let handle = |name: &str, size: usize| {
             let map = object.maps().find(|map| map.name() == OsStr::new(name));
             let map = map.ok_or_else(|| DriverError::Object(format!("there is no map `{name}`")))?;
@@ -149,7 +149,7 @@ impl Driver {
         let mut object = open_shipped(CONTROL_OBJECT)?;
         rename(&mut object, control)?;
         let mut object = object.load().map_err(DriverError::bpf("load the congestion control"))?;
-        let maps = Maps::of(&object)?;
+        let maps = Maps::from_object(&object)?;
         let config = abi::config(settings, &Limits::now(), plain, fallback);
         let first = 0_u32.to_ne_bytes();
         maps.config.update(&first, &config, MapFlags::ANY).map_err(DriverError::bpf("write the settings"))?;
@@ -242,7 +242,7 @@ pub(crate) fn link_to_group(
 pub fn signalling(device: &Device, wanted: Rate) -> Result<(Object, Object), DriverError> {
     let control =
         open_shipped(CONTROL_OBJECT)?.load().map_err(DriverError::bpf("load the congestion control"))?;
-    let maps = Maps::of(&control)?;
+    let maps = Maps::from_object(&control)?;
     let name = abi::name(CONTROL).expect("it is short");
     let reno = abi::name("reno").expect("it is short");
     let config = abi::config(&Settings::new("reno"), &Limits::default(), reno, reno);

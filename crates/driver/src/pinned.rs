@@ -32,7 +32,7 @@ pub struct Pinned {
 
 impl Default for Pinned {
     fn default() -> Pinned {
-        Pinned::at(Path::new(BPFFS))
+        Pinned::under(Path::new(BPFFS))
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Status {
 
 impl Pinned {
     /// In this BPF file system; where there is none, it is mounted.
-    pub fn at(bpffs: &Path) -> Pinned {
+    pub fn under(bpffs: &Path) -> Pinned {
         Pinned { bpffs: bpffs.to_owned(), folder: bpffs.join("farpath") }
     }
 

@@ -225,7 +225,7 @@ struct Lane {
 impl Transit for Lanes {
     fn transit(&mut self, now: Instant, direction: Direction, _packet: PacketView) -> Fate {
         let lane = &mut self.lanes[direction];
-        let due = now + lane.delay.at(now);
+        let due = now + lane.delay.value_at(now);
         if self.reorder {
             return Fate::Depart(due);
         }

@@ -123,7 +123,7 @@ pub(crate) type PointList<T> = Vec<(Duration, T)>;
 
 impl<T: Changes> OverTime<T> {
     /// The value so long after the start of the run.
-    fn at(&self, time: Duration, offset: Duration) -> T {
+    fn value_at(&self, time: Duration, offset: Duration) -> T {
         let time = match self.repeat {
             Some(repeat) => Duration::from_nanos((time + offset).as_nanos() % repeat.as_nanos()),
             None => time + offset,
@@ -267,7 +267,7 @@ impl<T: Changes> Setting<T> {
     }
 
     /// The value so long after the start of a run whose offset is not drawn.
-    pub fn at(&self, time: Duration) -> T {
+    pub fn value_at(&self, time: Duration) -> T {
         match self {
             Setting::Still(value) => *value,
             Setting::Changing(over) => {
@@ -275,7 +275,7 @@ impl<T: Changes> Setting<T> {
                     Offset::At(offset) => offset,
                     Offset::Random => Duration::ZERO,
                 };
-                over.at(time, offset)
+                over.value_at(time, offset)
             }
         }
     }
@@ -358,10 +358,10 @@ pub(crate) struct InRun<T> {
 }
 
 impl<T: Changes> InRun<T> {
-    pub fn at(&self, now: Instant) -> T {
+    pub fn value_at(&self, now: Instant) -> T {
         match &self.setting {
             Setting::Still(value) => *value,
-            Setting::Changing(over) => over.at(now.since_start(), self.offset),
+            Setting::Changing(over) => over.value_at(now.since_start(), self.offset),
         }
     }
 }

@@ -59,7 +59,7 @@ impl WindowClamp {
         }
         let Ok(Content::Tcp(headers)) = headers::inspect(packet) else { return };
         let flags = Flags(packet[headers.tcp_at + tcp::FLAGS]);
-        let connection = Connection::of(packet, headers, direction);
+        let connection = Connection::from_packet(packet, headers, direction);
         let scale = if flags.contains(Flags::SYN) {
             let offers = self.connections.entry(connection).or_default();
             offers[direction] = offer(&packet[headers.tcp_at + headers::TCP_LEN..headers.payload_at]);
@@ -91,7 +91,7 @@ impl Scale for PerDirection<Offer> {
 }
 
 impl Connection {
-    fn of(packet: &[u8], headers: Headers, direction: Direction) -> Connection {
+    fn from_packet(packet: &[u8], headers: Headers, direction: Direction) -> Connection {
         let addresses = headers.addresses(packet);
         let (source, destination) = addresses.split_at(addresses.len() / 2);
         let address = |bytes: &[u8]| {

@@ -101,7 +101,7 @@ pub struct RouteMetrics {
 
 impl KernelProfile {
     /// The profile of the end with `config`, opposite of one with `other_end`.
-    pub fn of(config: &Config, other_end: &Config) -> KernelProfile {
+    pub fn for_config(config: &Config, other_end: &Config) -> KernelProfile {
         KernelProfile::with(config, other_end, Buffers::Given)
     }
 

@@ -77,7 +77,7 @@ impl MalformedCounts {
     }
 
     /// Of this kind.
-    pub fn of(&self, kind: Malformed) -> u64 {
+    pub fn count_of(&self, kind: Malformed) -> u64 {
         self.0[kind as usize]
     }
 

@@ -39,11 +39,11 @@ pub(crate) struct Masquerade {
 
 impl Masquerade {
     /// In the network namespace of the calling thread; `table` is its name, which nobody else has there.
-    pub(crate) fn of(table: &str, sources: &[IpAddr]) -> io::Result<Masquerade> {
+    pub(crate) fn for_sources(table: &str, sources: &[IpAddr]) -> io::Result<Masquerade> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        let batch = Batch::of(table, sources);
+        let batch = Batch::for_sources(table, sources);
         socket.send(&batch.bytes, 0)?;
         let mut taken = 0;
         while taken < batch.asked {
@@ -82,7 +82,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(table: &str, sources: &[IpAddr]) -> Batch {
+    fn for_sources(table: &str, sources: &[IpAddr]) -> Batch {
         let mut batch = Batch::default();
         // To whom a batch is, its frame says in the place of a resource.
         batch.message(NFNL_MSG_BATCH_BEGIN, 0, 0, NFNL_SUBSYS_NFTABLES, |_| {});
@@ -190,10 +190,10 @@ mod tests {
         let sources = [IpAddr::from([192, 0, 2, 1]), "2001:db8::1".parse().expect("an address")];
         let space = Namespace::new().expect("a namespace");
         let again = space.run(|| {
-            let first = Masquerade::of("farpath-test", &sources).expect("nf_tables");
-            let refused = Masquerade::of("farpath-test", &sources).is_err();
+            let first = Masquerade::for_sources("farpath-test", &sources).expect("nf_tables");
+            let refused = Masquerade::for_sources("farpath-test", &sources).is_err();
             drop(first);
-            (refused, Masquerade::of("farpath-test", &sources).is_ok())
+            (refused, Masquerade::for_sources("farpath-test", &sources).is_ok())
         });
         // Somebody else's is not touched, nobody's is made anew.
         assert_eq!(again.expect("inside"), (true, true));

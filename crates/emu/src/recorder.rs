@@ -23,7 +23,7 @@ pub struct Queues<'a>(pub(crate) &'a dyn PathElement<WirePacket>);
 
 impl<'a> Queues<'a> {
     /// Those of `path`.
-    pub fn of(path: &'a dyn PathElement<WirePacket>) -> Queues<'a> {
+    pub fn in_path(path: &'a dyn PathElement<WirePacket>) -> Queues<'a> {
         Queues(path)
     }
 

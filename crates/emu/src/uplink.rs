@@ -141,7 +141,7 @@ impl Uplink {
             set_sysctl(&format!("net.ipv6.conf.{device}.forwarding"), "1")?;
         }
         join(&mut netlink, index, &ends.machine, &ends.host).map_err(addresses)?;
-        let of_machine = Masquerade::of(&device, &ends.host).map_err(translation)?;
+        let of_machine = Masquerade::for_sources(&device, &ends.host).map_err(translation)?;
 
         // What is made in it may have hosts of its own behind it.
         near.namespace().run(|| forward(reach))??;
@@ -156,7 +156,7 @@ impl Uplink {
                 netlink.set_gateway(index, *own, *gateway).map_err(addresses)?;
             }
             forward(reach)?;
-            Masquerade::of(DEVICE, &peers).map_err(translation)
+            Masquerade::for_sources(DEVICE, &peers).map_err(translation)
         })??;
         let (relay, resolver) = Relay::for_this_machine(space)?;
         Ok(Uplink { device, _translations: [of_machine, of_host], relay, resolver })

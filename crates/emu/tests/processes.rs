@@ -114,7 +114,7 @@ mod linux {
             let before = held_namespaces();
             assert!(ids.iter().all(|&id| before.contains(id)), "{ids:?} are not seen while they are there");
 
-            // One of the namespaces is kept here; a TUN device goes all the same, with the file that it hangs on.
+            // One of the namespaces is kept here; a TUN device goes all the same, with the file that it depends on.
             let kept = (backend == Backend::Tun).then(|| {
                 let fd = told[0].split_once(' ').unwrap().0;
                 File::open(format!("/proc/{}/fd/{fd}", child.id())).unwrap()

@@ -13,9 +13,9 @@ mod exec;
 mod grade;
 mod held;
 mod hosts;
+mod program_recorder;
 mod programs;
 mod shell;
-mod watch;
 
 use crate::EmulateError;
 use crate::preflight::can_be_emulated;
@@ -30,7 +30,7 @@ use farpath_observe::air;
 use farpath_observe::capture::{Capture, CaptureError};
 use farpath_observe::explicit_rate::router_rows;
 use farpath_observe::recorder::PacketRecorder;
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_observe::series::Series;
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
@@ -119,7 +119,8 @@ pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EmulateError> {
         return datagrams::can_be_prepared(scenario, &hosts);
     }
     let drivers = Drivers::attach(scenario, &hosts)?;
-    Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &Room::of_run(scenario)).map(drop)
+    Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &RowBudget::for_run(scenario))
+        .map(drop)
 }
 
 /// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
@@ -146,12 +147,13 @@ fn once(
     let scenario = &point.scenario;
     let hosts = Hosts::configured(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
-    let room = Room::of_run(scenario);
-    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &room)?;
+    let row_budget = RowBudget::for_run(scenario);
+    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &row_budget)?;
     let before = Before::count_from_here(&hosts.of)?;
     hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
-    let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, &room, capture);
+    let mut recording =
+        PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, &row_budget, capture);
     for (number, flow) in (0..).zip(&scenario.flows) {
         if let Some(stream) = flow.stream {
             recording.stamp(number, stream.messages);
@@ -179,7 +181,7 @@ fn once(
         (row.explicit_rate, row.granted_bit_per_s) = granted[number as usize].clone();
         if let Some(stream) = spec.stream {
             let rows = ends.messages(number, &stream.messages, recording.sent(number));
-            row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+            row.stream = StreamFigures::from_rows(&rows, &stream.messages, stream.playout);
             if scenario.output.messages {
                 run.messages.extend(rows);
             }
@@ -197,7 +199,7 @@ fn once(
         run.series =
             Series::merged(ends.into_iter().flat_map(|ends| ends.series).flatten().chain(queues)).into();
     }
-    run.provenance.caveats.extend(room.caveat());
+    run.provenance.caveats.extend(row_budget.caveat());
     Ok(run)
 }
 

@@ -13,7 +13,7 @@ use farpath_observe::air;
 use farpath_observe::capture::{Capture, FIRST_PORT};
 use farpath_observe::explicit_rate::router_rows;
 use farpath_observe::recorder::PacketRecorder;
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_observe::series::Series;
 use farpath_path::{Departure, Direction, Path, PathElement, PerDirection, Verdict};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey};
@@ -111,7 +111,7 @@ pub(crate) fn simulate(
         });
     }
     provenance.caveats.extend(who_they_are(scenario, &flows));
-    let room = Room::of_run(scenario);
+    let row_budget = RowBudget::for_run(scenario);
     let capture =
         capture.map(|(snaplen, out)| Capture::new(out, snaplen, point, seed, &provenance)).transpose()?;
     let ports = scenario.flows.iter().zip(0..).map(|(spec, number)| farpath_observe::passive::FlowPorts {
@@ -120,7 +120,7 @@ pub(crate) fn simulate(
         receiver: FIRST_PORT + number,
     });
     let ports: Vec<_> = ports.collect();
-    let recorder = PacketRecorder::new(&ports, scenario.output, &room, capture);
+    let recorder = PacketRecorder::new(&ports, scenario.output, &row_budget, capture);
     let mut packets = Packets::new(scenario, seed, flows, recorder)?;
     let stuck = packets.run()?;
     let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
@@ -139,7 +139,7 @@ pub(crate) fn simulate(
     if scenario.output.series {
         run.series = Series::merged(queues).into();
     }
-    run.provenance.caveats.extend(room.caveat());
+    run.provenance.caveats.extend(row_budget.caveat());
     Ok(run)
 }
 
@@ -379,11 +379,11 @@ impl<'s, W: Write> Packets<'s, W> {
                 PacketEvent::Dropped(cause),
                 direction,
                 &packet,
-                Queues::of(&self.path),
+                Queues::in_path(&self.path),
             );
             return Ok(());
         }
-        self.recorder.packet(due, PacketEvent::Received, direction, &packet, Queues::of(&self.path));
+        self.recorder.packet(due, PacketEvent::Received, direction, &packet, Queues::in_path(&self.path));
         let port = packet.decode().map(|decoded| decoded.destination.port());
         // What is for nobody, or no packet of TCP, goes to the end that the first flow has there.
         let known = port.ok().and_then(|port| self.ends.get(&(direction, port)));
@@ -442,9 +442,15 @@ impl<'s, W: Write> Packets<'s, W> {
         }
         self.sent[direction] += 1;
         let packet = WirePacket::new(bytes, None, self.sent[direction]);
-        self.recorder.packet(self.now, PacketEvent::Sent, direction, &packet, Queues::of(&self.path));
+        self.recorder.packet(self.now, PacketEvent::Sent, direction, &packet, Queues::in_path(&self.path));
         if let Verdict::Dropped { at, cause, packet } = self.path.offer(self.now, direction, packet) {
-            self.recorder.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues::of(&self.path));
+            self.recorder.packet(
+                at,
+                PacketEvent::Dropped(cause),
+                direction,
+                &packet,
+                Queues::in_path(&self.path),
+            );
         }
         Ok(())
     }

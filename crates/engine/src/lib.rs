@@ -21,7 +21,7 @@ pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use farpath_observe::capture::{CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use farpath_observe::provenance;
-pub use farpath_observe::room::MAX_ROWS;
+pub use farpath_observe::row_budget::MAX_ROWS;
 pub use farpath_sim::ResendCause;
 pub use job::{Job, jobs};
 pub use preflight::can_all_be_answered;

@@ -100,7 +100,7 @@ pub struct Radius {
     /// As a round trip, in s: up to the least it is not met, beyond the most always, and between by how the connection's
     /// start falls on the clocks of its ends. Infinite where nothing changes.
     pub rtt: Span,
-    /// Where it hangs on which of two timers is first.
+    /// Where it depends on which of two timers is first.
     pub race: Option<Race>,
     /// The parameters that set it.
     pub timer: String,

@@ -8,7 +8,7 @@ use farpath_observe::datagrams::{enter, setups};
 use farpath_observe::drops::drops_by_cause;
 use farpath_observe::explicit_rate::{outcome_in_words, router_rows};
 use farpath_observe::record::RowRecorder;
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_path::{Direction, Generator, Path, PathElement};
 use farpath_run::{
     DelayFigures, Engine, FlowRow, MessageRow, Outcome, ProgramFigures, Provenance, Run, RunKey,
@@ -66,11 +66,12 @@ pub fn simulate_watched(
     }
     let setup = setup(scenario, seed);
     let results = if scenario.output.series || scenario.output.segments {
-        let room = Room::of_run(scenario);
-        let mut both = Both(RowRecorder::new(setup.flows.len(), scenario.output, room.clone()), watcher);
+        let row_budget = RowBudget::for_run(scenario);
+        let mut both =
+            Both(RowRecorder::new(setup.flows.len(), scenario.output, row_budget.clone()), watcher);
         let results = simulate_to_the_end(scenario, &setup, &mut both, &mut run)?;
         (run.series, run.segments) = both.0.into_traces();
-        run.provenance.caveats.extend(room.caveat());
+        run.provenance.caveats.extend(row_budget.caveat());
         results
     } else {
         simulate_to_the_end(scenario, &setup, watcher, &mut run)?
@@ -84,7 +85,7 @@ pub fn simulate_watched(
         let rows = messages(row.flow, stamps, result.ended_at);
         row.stream = StreamFigures {
             expired_messages: stream.lifetime.map(|_| stamps.expired.len() as f64),
-            ..StreamFigures::of(&rows, &stream.messages, stream.playout)
+            ..StreamFigures::from_rows(&rows, &stream.messages, stream.playout)
         };
         if scenario.output.messages {
             run.messages.extend(rows);
@@ -267,7 +268,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         rto: rtt.srtt().map(|_| rtt.rto()),
         explicit_rate: driver.map(|driver| outcome_in_words(driver.outcome()).into()),
         granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
-        delays: DelayFigures::of(&result.rtts, result.queueing.as_ref()),
+        delays: DelayFigures::from_histograms(&result.rtts, result.queueing.as_ref()),
         stream: StreamFigures::default(),
         program: ProgramFigures::default(),
     }

@@ -19,13 +19,13 @@ pub struct RunBudget {
 pub(crate) fn read_budget(reader: &mut Reader<'_>) -> Result<RunBudget, ExperimentError> {
     let mut bound = |key| -> Result<Option<u64>, ExperimentError> {
         let bound: Option<u64> = match reader.value(key) {
-            Some(value) => unless(value, &reader.at(key), "auto")?,
+            Some(value) => unless(value, &reader.location_of(key), "auto")?,
             None => None,
         };
         match bound {
-            Some(0) => {
-                Err(reader.at(key).refuse("expected at least 1, or `auto`, found 0: no run gets anywhere"))
-            }
+            Some(0) => Err(reader
+                .location_of(key)
+                .refuse("expected at least 1, or `auto`, found 0: no run gets anywhere")),
             bound => Ok(bound),
         }
     };

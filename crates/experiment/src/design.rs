@@ -152,15 +152,15 @@ impl Drawn {
         self.fractions.len()
     }
 
-    pub fn at(&self, index: usize) -> Value {
-        self.range.at(self.fractions[index])
+    pub fn value_at(&self, index: usize) -> Value {
+        self.range.value_at(self.fractions[index])
     }
 
     /// Values that tell of which kind all of them are.
     pub fn representatives(&self) -> Vec<Value> {
         match &self.range {
             Range::Listed(values) => values.clone(),
-            Range::Even { .. } | Range::Whole { .. } | Range::Logarithmic { .. } => vec![self.at(0)],
+            Range::Even { .. } | Range::Whole { .. } | Range::Logarithmic { .. } => vec![self.value_at(0)],
         }
     }
 }
@@ -243,7 +243,7 @@ impl Range {
     }
 
     /// The value a share `u` of the way.
-    fn at(&self, u: f64) -> Value {
+    fn value_at(&self, u: f64) -> Value {
         match self {
             Range::Even { from, to, written } => written.write(from + u * (to - from)),
             Range::Whole { from, to } => with_unit((from + u * (to - from + 1.0)).floor(), ""),
@@ -312,7 +312,7 @@ mod tests {
                 range: Range::read(&Value::from(range), points).expect("a range"),
                 fractions: Design::Latin.fractions(points, 1, "path.delay").into(),
             };
-            (0..drawn.len()).map(|index| drawn.at(index).to_string()).collect()
+            (0..drawn.len()).map(|index| drawn.value_at(index).to_string()).collect()
         };
         let ranges =
             [("100 ms to 400 ms", 1_000_000), ("0.01 % to 10 % log", 100_000), ("-1.5 to 2.5", 100_000)];

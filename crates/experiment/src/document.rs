@@ -93,12 +93,12 @@ impl Document {
     /// What the case changes that `case` names, here or, later than that, in one of `changes`; the key is no parameter of
     /// a scenario, and is taken out.
     pub fn take_case(&mut self, changes: &[&Change]) -> Result<Vec<Change>, ExperimentError> {
-        let written = self.table.remove("case").map(|name| (name, self.at("case")));
+        let written = self.table.remove("case").map(|name| (name, self.location_of("case")));
         let given = changes.iter().rev().find(|(key, ..)| key == "case");
         let given = given.map(|(_, name, at)| (name.clone(), at.clone()));
         let Some((name, at)) = given.or(written) else { return Ok(Vec::new()) };
         let name = String::read(&name, &at)?;
-        let place = self.at(format!("cases.{name}"));
+        let place = self.location_of(format!("cases.{name}"));
         let Some(case) = self.cases.get(&name) else {
             let suggestion = Suggestion::among(&name, self.cases.keys());
             return Err(ExperimentError::UnknownName { at, what: "case in `[cases]`", name, suggestion });
@@ -108,7 +108,7 @@ impl Document {
         Ok(changes)
     }
 
-    fn at(&self, key: impl Into<String>) -> Location {
+    fn location_of(&self, key: impl Into<String>) -> Location {
         Location { origin: self.origin.to_string(), key: key.into() }
     }
 
@@ -117,7 +117,7 @@ impl Document {
         let mut segments = key.split('.');
         let element = match (segments.next(), segments.next(), segments.next()) {
             (Some("path"), Some(name), None) => self.table.get("path").and_then(|path| {
-                let elements = path_list(path, &self.at("path"), &self.files).ok()?;
+                let elements = path_list(path, &self.location_of("path"), &self.files).ok()?;
                 elements
                     .iter()
                     .filter_map(Value::as_table)
@@ -132,7 +132,7 @@ impl Document {
     /// Puts `value` at `key`, which `place` (a sweep's list, `--set`) says so.
     pub fn set(&mut self, key: &str, value: Value, place: String) -> Result<(), ExperimentError> {
         let segments: Vec<&str> = key.split('.').collect();
-        let place_of_error = self.at(place.clone());
+        let place_of_error = self.location_of(place.clone());
         let (home, rest, start) = match *segments.as_slice() {
             ["path", name, ref rest @ ..] => {
                 let index = self.element_index(name, &place_of_error)?;
@@ -174,7 +174,7 @@ impl Document {
 
     /// Which element of the path is called `name`. Puts the elements of a ready-made path in place of its name.
     fn element_index(&mut self, name: &str, place: &Location) -> Result<usize, ExperimentError> {
-        let at = self.at("path");
+        let at = self.location_of("path");
         let path = self.table.get_mut("path").ok_or_else(|| place.refuse("there is no `path`"))?;
         if !path.is_array() {
             *path = Value::Array(path_list(path, &at, &self.files)?.into_owned());

@@ -48,8 +48,8 @@ pub(crate) fn ready_made(text: &str, origin: &str) -> Result<Vec<Value>, Experim
         reader.required::<String>("title")?;
         reader.optional::<String>("source")?;
         let value = reader.value("path").ok_or_else(|| reader.missing("path", "a list of elements"))?;
-        let elements = as_list(value, &reader.at("path"))?;
-        read_path(elements, &reader.at("path"), &Files::default())?;
+        let elements = as_list(value, &reader.location_of("path"))?;
+        read_path(elements, &reader.location_of("path"), &Files::default())?;
         Ok(elements.to_vec())
     })
 }
@@ -155,7 +155,7 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError>
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) {
         let reason = format!("`{name}` cannot be part of a key: use letters, digits, `-` and `_`");
-        return Err(reader.at("name").refuse(reason));
+        return Err(reader.location_of("name").refuse(reason));
     }
     Ok(ElementSpec { kind: read_kind(&kind, reader)?, name })
 }
@@ -163,7 +163,7 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError>
 fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
     ElementKind::read(kind, reader).unwrap_or_else(|| {
         Err(ExperimentError::UnknownName {
-            at: reader.at("element"),
+            at: reader.location_of("element"),
             what: "element",
             name: kind.to_owned(),
             suggestion: Suggestion::among(kind, element_names().map(|(name, _)| name)),
@@ -179,7 +179,7 @@ impl Keys for Reader<'_> {
     }
 
     fn optional<T: ReadValue>(&mut self, key: &'static str) -> Result<Option<T>, ExperimentError> {
-        let at = self.at(key);
+        let at = self.location_of(key);
         self.value(key).map(|value| T::read(&Placed { value, at })).transpose()
     }
 
@@ -193,7 +193,7 @@ impl Keys for Reader<'_> {
         rest: Option<T>,
     ) -> Result<PerDirection<T>, ExperimentError> {
         let read = |value: &Value, at: &Location| T::read(&Placed { value, at: at.clone() });
-        let at = self.at(key);
+        let at = self.location_of(key);
         let names_a_way = |table: &Table| Direction::BOTH.iter().any(|way| table.contains_key(way.name()));
         match self.value(key) {
             Some(value) if T::IS_TABLE && value.as_table().is_some_and(|table| !names_a_way(table)) => {
@@ -205,7 +205,7 @@ impl Keys for Reader<'_> {
 
     /// A delay, or what light takes over a distance in a medium.
     fn propagation(&mut self) -> Result<PerDirection<Duration>, ExperimentError> {
-        let (at, medium_at) = (self.at("distance"), self.at("medium"));
+        let (at, medium_at) = (self.location_of("distance"), self.location_of("medium"));
         let medium: Option<String> = Reader::optional(self, "medium")?;
         if Reader::has(self, "distance") {
             if Reader::has(self, "delay") {
@@ -236,7 +236,7 @@ impl Keys for Reader<'_> {
     }
 
     fn refuse(&self, key: &str, reason: String) -> ExperimentError {
-        self.at(key).refuse(reason)
+        self.location_of(key).refuse(reason)
     }
 }
 
@@ -250,12 +250,12 @@ fn each_way_by<T: Clone>(
     rest: Option<T>,
     read: impl Fn(&Value, &Location) -> Result<T, ExperimentError>,
 ) -> Result<PerDirection<T>, ExperimentError> {
-    let at = reader.at(key);
+    let at = reader.location_of(key);
     let value = reader.value(key).ok_or_else(|| reader.missing(key, expected))?;
     let Value::Table(table) = value else { return read(value, &at).map(PerDirection::both) };
     Reader::table(&at.origin, &at.key, table, |reader| {
         let mut one = |direction| match (reader.value(direction), &rest) {
-            (Some(value), _) => read(value, &reader.at(direction)),
+            (Some(value), _) => read(value, &reader.location_of(direction)),
             (None, Some(rest)) => Ok(rest.clone()),
             (None, None) => Err(reader.missing(direction, expected)),
         };

@@ -119,14 +119,14 @@ impl Parameter for Backend {
 
 fn read_clock(reader: &mut Reader<'_>) -> Result<EmulationClock, ExperimentError> {
     let clock = match reader.value("clock") {
-        Some(value) => word(value, &reader.at("clock"), &[("real", false), ("virtual", true)])?,
+        Some(value) => word(value, &reader.location_of("clock"), &[("real", false), ("virtual", true)])?,
         None => false,
     };
     let kernel: Option<String> = reader.optional("kernel")?;
     match (clock, kernel) {
         (true, kernel) => Ok(EmulationClock::Virtual(kernel)),
         (false, None) => Ok(EmulationClock::Real),
-        (false, Some(_)) => Err(reader.at("kernel").refuse(
+        (false, Some(_)) => Err(reader.location_of("kernel").refuse(
             "only the running kernel is in real time; expected `emulate.clock = \"virtual\"` beside it",
         )),
     }
@@ -138,14 +138,14 @@ fn read_cpu_cost(reader: &mut Reader<'_>) -> Result<Option<f64>, ExperimentError
         Some(Value::Float(number)) => Some(*number),
         Some(other) => {
             let expected = format!("a factor from 0 to {MAX_CPU_COST}");
-            return Err(crate::reader::wrong_type(other, &reader.at("cpu_cost"), &expected));
+            return Err(crate::reader::wrong_type(other, &reader.location_of("cpu_cost"), &expected));
         }
         None => None,
     };
     match factor.filter(|factor| !(0.0..=MAX_CPU_COST).contains(factor)) {
         Some(found) => {
             let reason = format!("expected a factor from 0 to {MAX_CPU_COST}, found {found}");
-            Err(reader.at("cpu_cost").refuse(reason))
+            Err(reader.location_of("cpu_cost").refuse(reason))
         }
         None => Ok(factor),
     }
@@ -155,7 +155,7 @@ fn read_cpu_cost(reader: &mut Reader<'_>) -> Result<Option<f64>, ExperimentError
 pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, ExperimentError> {
     let default = EmulateOptions::default();
     if reader.says("patience") {
-        return Err(reader.at("patience").refuse("is now called `emulate.give_up_after`"));
+        return Err(reader.location_of("patience").refuse("is now called `emulate.give_up_after`"));
     }
     let options = EmulateOptions {
         clock: read_clock(reader)?,
@@ -166,11 +166,11 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
         ip: reader.or("ip", default.ip)?,
         backend: reader.or("backend", default.backend)?,
         sample: match reader.value("sample") {
-            Some(value) => crate::reader::unless(value, &reader.at("sample"), "auto")?,
+            Some(value) => crate::reader::unless(value, &reader.location_of("sample"), "auto")?,
             None => default.sample,
         },
         lateness: match reader.value("lateness") {
-            Some(value) => crate::reader::unless(value, &reader.at("lateness"), "auto")?,
+            Some(value) => crate::reader::unless(value, &reader.location_of("lateness"), "auto")?,
             None => default.lateness,
         },
         processor_wait: reader.or("processor_wait", default.processor_wait)?,
@@ -178,25 +178,25 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
         memory: reader.or("memory", default.memory)?,
     };
     if options.seeds == 0 {
-        return Err(reader.at("seeds").refuse("at least one run is needed"));
+        return Err(reader.location_of("seeds").refuse("at least one run is needed"));
     }
     // TCP_INFO is read from the kernel in a microsecond; faster than this it would disturb what it watches.
     if let Some(sample) = options.sample.filter(|&sample| sample < Duration::from_millis(1)) {
-        return Err(reader.at("sample").refuse(format!("expected at least 1 ms, found {sample}")));
+        return Err(reader.location_of("sample").refuse(format!("expected at least 1 ms, found {sample}")));
     }
     if options.give_up_after == Duration::ZERO {
-        return Err(reader.at("give_up_after").refuse("no run ends at once"));
+        return Err(reader.location_of("give_up_after").refuse("no run ends at once"));
     }
     if options.cpu_cost > 0.0 && options.clock == EmulationClock::Real {
-        return Err(reader.at("cpu_cost").refuse(
+        return Err(reader.location_of("cpu_cost").refuse(
             "in real time programs take the time that they take; expected `emulate.clock = \"virtual\"` beside it",
         ));
     }
     if options.lateness == Some(Duration::ZERO) {
-        return Err(reader.at("lateness").refuse("no run keeps to that; real time is never exact"));
+        return Err(reader.location_of("lateness").refuse("no run keeps to that; real time is never exact"));
     }
     if options.memory == Bytes::ZERO {
-        return Err(reader.at("memory").refuse("there would be no room for a packet"));
+        return Err(reader.location_of("memory").refuse("there would be no room for a packet"));
     }
     Ok(options)
 }

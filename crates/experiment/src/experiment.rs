@@ -120,7 +120,7 @@ impl Experiment {
         let kept = plan.keep(count)?;
         let Checked { runs, with_bpf, with_foreign_host } = match kept.is_empty() {
             true => plan.check(count)?,
-            false => kept.iter().map(Checked::of).fold(Checked::default(), Checked::and),
+            false => kept.iter().map(Checked::from_point).fold(Checked::default(), Checked::and),
         };
         if runs > u128::from(MAX_RUNS) {
             let at = Location { origin: origin.to_owned(), key: "seeds".to_owned() };
@@ -244,7 +244,7 @@ struct Checked {
 }
 
 impl Checked {
-    fn of(point: &Point) -> Checked {
+    fn from_point(point: &Point) -> Checked {
         let with_bpf = point.scenario.bpf().next().map(|_| point.index);
         let with_foreign_host = point.scenario.foreign_hosts().next().is_some();
         Checked { runs: u128::from(point.scenario.seeds), with_bpf, with_foreign_host }
@@ -346,7 +346,7 @@ impl Plan {
             // What is begun after one is refused comes after it: nobody wants to know.
             for index in points.take_while(|_| !refused.load(Ordering::Relaxed)) {
                 let point = self.point(index).inspect_err(|_| refused.store(true, Ordering::Relaxed))?;
-                all = all.and(Checked::of(&point));
+                all = all.and(Checked::from_point(&point));
             }
             Ok(all)
         };

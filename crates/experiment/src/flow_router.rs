@@ -30,24 +30,26 @@ impl RouterConfig {
             let outside: String = reader.required("outside")?;
             if inside == outside {
                 return Err(reader
-                    .at("outside")
+                    .location_of("outside")
                     .refuse(format!("expected another interface than `inside`, {inside}")));
             }
             let statistics: Option<String> = reader.optional("statistics")?;
             let statistics = statistics.map(|text| {
                 let expected =
                     format!("expected an address and a port such as `127.0.0.1:9439`, found `{text}`");
-                text.parse().map_err(|_| reader.at("statistics").refuse(expected))
+                text.parse().map_err(|_| reader.location_of("statistics").refuse(expected))
             });
             let statistics = statistics.transpose()?;
             for key in ["blind", "changes"] {
                 if reader.has(key) {
-                    return Err(reader.at(key).refuse("it is for experiments; a router is told with SIGHUP"));
+                    return Err(reader
+                        .location_of(key)
+                        .refuse("it is for experiments; a router is told with SIGHUP"));
                 }
             }
             if !reader.has("queue") {
                 return Err(reader
-                    .at("queue")
+                    .location_of("queue")
                     .refuse("expected how much may wait for each line, such as `1000 packets`"));
             }
             let lines = RouterLines::from_keys(reader)?;

@@ -84,15 +84,15 @@ pub(crate) fn read_flows(
     ends: Ends<'_>,
     base_rtt: impl Fn(Direction) -> Duration,
 ) -> Result<(Transport, Vec<FlowSpec>), ExperimentError> {
-    let size_at = reader.at("transfer.size");
+    let size_at = reader.location_of("transfer.size");
     let groups = match reader.value("flow") {
-        Some(groups) => as_list(groups, &reader.at("flow"))?,
+        Some(groups) => as_list(groups, &reader.location_of("flow"))?,
         None => &[],
     };
     if groups.is_empty() && reader.has("flow") {
-        return Err(reader.at("flow").refuse("an empty list: there would be nothing to transfer"));
+        return Err(reader.location_of("flow").refuse("an empty list: there would be nothing to transfer"));
     }
-    let at = reader.at("flow");
+    let at = reader.location_of("flow");
     reader.section("transfer", |transfer| {
         let transport = read_transport(transfer)?;
         let stream = WrittenStream::read(transfer)?;
@@ -101,7 +101,7 @@ pub(crate) fn read_flows(
         let request = transfer.or("request", Bytes::ZERO)?;
         if opener == Opener::Sender && request != Bytes::ZERO {
             let reason = "only a receiver that opens sends a request; here the sender opens";
-            return Err(transfer.at("request").refuse(reason));
+            return Err(transfer.location_of("request").refuse(reason));
         }
         let common = FlowSpec {
             start: Duration::ZERO,
@@ -138,11 +138,13 @@ pub(crate) fn read_flows(
                 let direction = group.or("direction", Direction::Forward)?;
                 if transport != Transport::Tcp && group.has("size") {
                     return Err(group
-                        .at("size")
+                        .location_of("size")
                         .refuse("UDP carries the messages of `transfer`, and no files"));
                 }
                 if transport != Transport::Tcp && group.has("access") {
-                    return Err(group.at("access").refuse("flows of UDP are all between the same two hosts"));
+                    return Err(group
+                        .location_of("access")
+                        .refuse("flows of UDP are all between the same two hosts"));
                 }
                 let own = own_stream(group, transport)?;
                 // A stream of its own is none of the transfer's size.
@@ -182,7 +184,7 @@ fn own_stream(
     }
     if group.has("size") {
         let reason = "`size` makes the flow a file, and `stream` a stream: give one of them";
-        return Err(group.at("size").refuse(reason));
+        return Err(group.location_of("size").refuse(reason));
     }
     group.section("stream", |own| {
         if transport != Transport::Tcp {
@@ -200,11 +202,11 @@ fn read_writing(reader: &mut Reader<'_>, common: Writing, is_file: bool) -> Resu
     let keys = ["window", "update_every", "write_size", "think_time"];
     if let Some(key) = keys.into_iter().find(|key| !is_file && reader.has(key)) {
         let reason = "it is of a file over TCP; messages are written when they are due";
-        return Err(reader.at(key).refuse(reason));
+        return Err(reader.location_of(key).refuse(reason));
     }
     let mut bytes = |key, common: Option<Bytes>| match reader.value(key) {
-        Some(value) => match unless(value, &reader.at(key), "none")? {
-            Some(Bytes::ZERO) => Err(reader.at(key).refuse("nothing could ever be written")),
+        Some(value) => match unless(value, &reader.location_of(key), "none")? {
+            Some(Bytes::ZERO) => Err(reader.location_of(key).refuse("nothing could ever be written")),
             bytes => Ok(bytes),
         },
         None => Ok(common),
@@ -213,11 +215,11 @@ fn read_writing(reader: &mut Reader<'_>, common: Writing, is_file: bool) -> Resu
     let update_every = bytes("update_every", common.update_every)?;
     match (update_every, window) {
         (Some(_), None) if !reader.has("window") => {
-            return Err(reader.at("update_every").refuse("it is of a `window`, and there is none"));
+            return Err(reader.location_of("update_every").refuse("it is of a `window`, and there is none"));
         }
         (Some(step), Some(window)) if step > window => {
             let reason = format!("{step}, and the window is {window}: so much would never be read");
-            return Err(reader.at("update_every").refuse(reason));
+            return Err(reader.location_of("update_every").refuse(reason));
         }
         _ => {}
     }
@@ -225,7 +227,7 @@ fn read_writing(reader: &mut Reader<'_>, common: Writing, is_file: bool) -> Resu
     let think_time = reader.or("think_time", common.think_time)?;
     if write_size.is_none() && !think_time.is_zero() {
         let reason = "the file is written at once, and there is nothing to think about: give `write_size`";
-        return Err(reader.at("think_time").refuse(reason));
+        return Err(reader.location_of("think_time").refuse(reason));
     }
     Ok(Writing { window, update_every, write_size, think_time })
 }
@@ -240,7 +242,7 @@ fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentErro
         if transfer.has(key) {
             let reason =
                 "UDP carries the messages of a stream, and opens no connection: give `message` and how fast";
-            return Err(transfer.at(key).refuse(reason));
+            return Err(transfer.location_of(key).refuse(reason));
         }
     }
     messages_fit(transfer)?;
@@ -257,7 +259,7 @@ fn messages_fit(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
 fn has_no_lifetime(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
     match reader.has("lifetime") {
         true => Err(reader
-            .at("lifetime")
+            .location_of("lifetime")
             .refuse("datagrams wait for nothing: `lifetime` is for streams over TCP")),
         false => Ok(()),
     }
@@ -267,7 +269,7 @@ fn has_no_lifetime(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
 fn fits_a_datagram(reader: &mut Reader<'_>, key: &'static str) -> Result<(), ExperimentError> {
     match reader.optional::<Bytes>(key)? {
         Some(size) if size > MAX_DATAGRAM => {
-            Err(reader.at(key).refuse(format!("{size} in a datagram; the most is {MAX_DATAGRAM}")))
+            Err(reader.location_of(key).refuse(format!("{size} in a datagram; the most is {MAX_DATAGRAM}")))
         }
         _ => Ok(()),
     }
@@ -335,7 +337,7 @@ impl FlowSpec {
 
 fn size_of(reader: &mut Reader<'_>) -> Result<Option<Bytes>, ExperimentError> {
     match reader.optional("size")? {
-        Some(Bytes::ZERO) => Err(reader.at("size").refuse("there would be nothing to transfer")),
+        Some(Bytes::ZERO) => Err(reader.location_of("size").refuse("there would be nothing to transfer")),
         size => Ok(size),
     }
 }
@@ -350,10 +352,10 @@ fn add_group(
     let start = reader.or("start", Duration::ZERO)?;
     let spacing = reader.or("spacing", Duration::ZERO)?;
     if count == 0 {
-        return Err(reader.at("count").refuse("a group has at least one flow"));
+        return Err(reader.location_of("count").refuse("a group has at least one flow"));
     }
     if flows.len() + count as usize > MAX_FLOWS {
-        return Err(reader.at("count").refuse(format!("more than {MAX_FLOWS} flows in all")));
+        return Err(reader.location_of("count").refuse(format!("more than {MAX_FLOWS} flows in all")));
     }
     let flow = |number| FlowSpec { start: start + spacing * number, ..common.clone() };
     flows.extend((0..u64::from(count)).map(flow));

@@ -54,7 +54,7 @@ impl HostOptions {
 pub(crate) fn read_jitter(host: &mut Reader<'_>) -> Result<Option<Duration>, ExperimentError> {
     let jitter = host.optional("jitter")?;
     if jitter.is_some_and(|jitter| jitter > MAX_JITTER) {
-        return Err(host.at("jitter").refuse("expected a mean of 1 s at most"));
+        return Err(host.location_of("jitter").refuse("expected a mean of 1 s at most"));
     }
     Ok(jitter)
 }

@@ -97,7 +97,7 @@ pub(crate) fn refuse_untold(
     let Some(key) = untold(implementation, reader).into_iter().next() else { return Ok(()) };
     let told = TOLD.map(|key| format!("`{key}`")).join(", ");
     let reason = format!("`{implementation}` has rules of its own, and is told {told} alone");
-    Err(reader.at(&key).refuse(reason))
+    Err(reader.location_of(&key).refuse(reason))
 }
 
 /// Of the parameters of an end those that it is told: the rest is not in force where its TCP is somebody else's.
@@ -120,7 +120,7 @@ pub(crate) fn check(scenario: &Scenario, reader: &Reader<'_>) -> Result<(), Expe
     let Some((key, implementation)) = scenario.foreign_hosts().next() else { return Ok(()) };
     let refuse = |key: &str, expected: String| {
         Err(reader
-            .at(key)
+            .location_of(key)
             .refuse(format!("expected {expected}, as `{implementation}` is a TCP of somebody else's")))
     };
     if scenario.transport != Transport::Tcp {

@@ -38,7 +38,7 @@ impl LinuxSettings {
         reader: &mut Reader<'_>,
         files: &Files,
     ) -> Result<(), ExperimentError> {
-        let at = reader.at("sysctl");
+        let at = reader.location_of("sysctl");
         if let Some(value) = reader.value("sysctl") {
             self.read_sysctls(as_table(value, &at)?, "", &at)?;
         }
@@ -46,7 +46,7 @@ impl LinuxSettings {
             // Names are in the kernel's hands; its limit is TCP_CA_NAME_MAX, a final zero included.
             if !(1..16).contains(&name.len()) || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
                 let reason = format!("expected a name of up to 15 letters such as `bbr`, found `{name}`");
-                return Err(reader.at("congestion_control").refuse(reason));
+                return Err(reader.location_of("congestion_control").refuse(reason));
             }
             (self.congestion_control, self.bpf) = (Some(name), None);
         }
@@ -55,7 +55,7 @@ impl LinuxSettings {
             // So that a sweep has one beside others.
             Some(name) if name == "none" => self.bpf = None,
             Some(name) => {
-                let at = reader.at("bpf");
+                let at = reader.location_of("bpf");
                 if reader.says("congestion_control") {
                     let reason = format!(
                         "expected one of `bpf` and `congestion_control`, or `bpf = \"none\"`, found both with `{name}`"

@@ -36,14 +36,14 @@ fn override_one(
     for old in parameter.formerly {
         if reader.says(old.name) {
             let now = parameter.key();
-            return Err(reader.at(old.name).refuse(match old.word {
+            return Err(reader.location_of(old.name).refuse(match old.word {
                 Some((position, word)) => format!("is now a word of `{now}`: `{position}` is `{word}`"),
                 None => format!("is now called `{now}`"),
             }));
         }
     }
     let Some(written) = reader.value(parameter.name) else { return Ok(()) };
-    let at = reader.at(parameter.name);
+    let at = reader.location_of(parameter.name);
     let value = match parameter.absent {
         Some(absent) => reader::unless_read(written, absent, |written| read(parameter, written, &at))?,
         None => Some(read(parameter, written, &at)?),

@@ -101,7 +101,7 @@ impl Parameter for ListeningPort {
 /// Reads `[[program]]`.
 pub(crate) fn read_programs(reader: &mut Reader<'_>) -> Result<Vec<ProgramSpec>, ExperimentError> {
     let Some(list) = reader.value("program") else { return Ok(Vec::new()) };
-    let at = reader.at("program");
+    let at = reader.location_of("program");
     let list = as_list(list, &at)?;
     if list.len() > MAX_PROGRAMS {
         return Err(at.refuse(format!("expected at most {MAX_PROGRAMS} programs, found {}", list.len())));
@@ -114,10 +114,10 @@ pub(crate) fn read_programs(reader: &mut Reader<'_>) -> Result<Vec<ProgramSpec>,
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
                 let reason = format!("expected 1 to 64 letters, digits, `-` and `_`, found `{name}`");
-                return Err(program.at("name").refuse(reason));
+                return Err(program.location_of("name").refuse(reason));
             }
             if programs.iter().any(|other| other.name == name) {
-                return Err(program.at("name").refuse(format!("two programs are called `{name}`")));
+                return Err(program.location_of("name").refuse(format!("two programs are called `{name}`")));
             }
             Ok(ProgramSpec {
                 name,
@@ -125,11 +125,11 @@ pub(crate) fn read_programs(reader: &mut Reader<'_>) -> Result<Vec<ProgramSpec>,
                 start: program.or("start", Duration::ZERO)?,
                 wait_for_port: program.optional("wait_for_port")?,
                 command: match program.value("command") {
-                    Some(value) => command(value, &program.at("command"))?,
+                    Some(value) => command(value, &program.location_of("command"))?,
                     None => return Err(program.missing("command", COMMAND)),
                 },
                 env: match program.value("env") {
-                    Some(value) => environment(value, &program.at("env"))?,
+                    Some(value) => environment(value, &program.location_of("env"))?,
                     None => Vec::new(),
                 },
                 cwd: program.optional::<String>("cwd")?.map(PathBuf::from),

@@ -81,7 +81,7 @@ impl Protocol {
         let table = parse_toml(origin, text)?;
         Reader::table(origin, "", &table, |reader| {
             let title = reader.required("title")?;
-            let at = reader.at("timer");
+            let at = reader.location_of("timer");
             let list = reader.value("timer").ok_or_else(|| reader.missing("timer", "a list of timers"))?;
             let (list, mut timers) = (as_list(list, &at)?, Vec::<ProtocolTimer>::new());
             if list.len() > MAX_TIMERS {
@@ -103,7 +103,7 @@ impl Protocol {
 }
 
 fn read_timer(reader: &mut Reader<'_>) -> Result<ProtocolTimer, ExperimentError> {
-    let at = reader.at("after");
+    let at = reader.location_of("after");
     let after = match reader.value("after") {
         Some(value) => unless::<Duration>(value, &at, "none")?,
         None => return Err(reader.missing("after", "a duration such as `5 s`, or `none`")),
@@ -113,11 +113,13 @@ fn read_timer(reader: &mut Reader<'_>) -> Result<ProtocolTimer, ExperimentError>
     }
     let round_trips: u32 = reader.or("round_trips", 1)?;
     if round_trips == 0 {
-        return Err(reader.at("round_trips").refuse("an answer takes at least one"));
+        return Err(reader.location_of("round_trips").refuse("an answer takes at least one"));
     }
     let beyond: Beyond = reader.required("beyond")?;
     if after.is_none() != (beyond == Beyond::Nothing) {
-        return Err(reader.at("beyond").refuse("`nothing` goes with `after = \"none\"`, and with it alone"));
+        return Err(reader
+            .location_of("beyond")
+            .refuse("`nothing` goes with `after = \"none\"`, and with it alone"));
     }
     let (name, title) = (reader.required("name")?, reader.required("title")?);
     Ok(ProtocolTimer { name, title, after, round_trips, beyond, source: reader.required("source")? })

@@ -93,7 +93,7 @@ fn column<T: Parameter>(
     points: usize,
     wrap: impl Fn(T) -> PublishedValue,
 ) -> Result<Option<PublishedColumn>, ExperimentError> {
-    let at = reader.at(name);
+    let at = reader.location_of(name);
     let Some(value) = reader.value(name) else { return Ok(None) };
     let list = match value {
         Value::Array(list) => list.as_slice(),

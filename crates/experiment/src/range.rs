@@ -27,7 +27,7 @@ enum By {
 
 impl Steps {
     /// A value, which has the unit of the range's ends; what it means is for the key to say.
-    pub fn at(&self, index: usize) -> Value {
+    pub fn value_at(&self, index: usize) -> Value {
         let number = match self.by {
             // Rounded to twelve digits: 0.1 + 0.2 is 0.3.
             By::Added(step) => rounded(self.from + step * index as f64, 12),
@@ -128,7 +128,7 @@ mod tests {
 
     fn texts(range: &str) -> Vec<String> {
         let steps = steps(range).unwrap();
-        (0..steps.count).map(|index| crate::sweep::label(&steps.at(index))).collect()
+        (0..steps.count).map(|index| crate::sweep::label(&steps.value_at(index))).collect()
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(texts("0 % to 1 % by 0.4 %"), ["0 %", "0.4 %", "0.8 %"]);
         assert_eq!(texts("1 kB to 1000 kB times 10"), ["1 kB", "10 kB", "100 kB", "1000 kB"]);
         assert_eq!(texts("10 ms to 20 ms times 1.4"), ["10 ms", "14 ms", "19.6 ms"]);
-        assert_eq!(steps("1 to 2 by 1").unwrap().at(1), Value::Integer(2));
+        assert_eq!(steps("1 to 2 by 1").unwrap().value_at(1), Value::Integer(2));
         assert_eq!(texts("0.01 s to 30 s by 0.01 s").len(), 3000);
         assert_eq!(texts("5 s to 5 s by 1 s"), ["5 s"]);
     }

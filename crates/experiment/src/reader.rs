@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
 
     fn unknown(&self, key: &str) -> ExperimentError {
         ExperimentError::UnknownKey {
-            at: self.at(key),
+            at: self.location_of(key),
             suggestion: Suggestion::among(key, self.known.iter().copied()),
         }
     }
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where `key` of this table stands.
-    pub fn at(&self, key: &str) -> Location {
+    pub fn location_of(&self, key: &str) -> Location {
         Location { origin: self.origin.to_string(), key: join(&self.key, key) }
     }
 
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
 
     /// The value of `key`, if it is there.
     pub fn optional<T: Parameter>(&mut self, key: &'static str) -> Result<Option<T>, ExperimentError> {
-        self.value(key).map(|value| T::read(value, &self.at(key))).transpose()
+        self.value(key).map(|value| T::read(value, &self.location_of(key))).transpose()
     }
 
     /// The value of `key`, or `default`.
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         let strangers = self.table.keys().filter(|name| !self.known.contains(&name.as_str()));
         match Suggestion::among(key, strangers).nearest {
             Some(stranger) => self.unknown(&stranger),
-            None => ExperimentError::Missing { at: self.at(key), expected: expected.to_owned() },
+            None => ExperimentError::Missing { at: self.location_of(key), expected: expected.to_owned() },
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         key: &'static str,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
-        let at = self.at(key);
+        let at = self.location_of(key);
         match self.value(key) {
             Some(value) => Reader::table(self.origin.clone(), &at.key, as_table(value, &at)?, read),
             None => read(&mut Reader {

@@ -168,17 +168,17 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
         let seed: u64 = reader.or("seed", 1)?;
         let seeds: u64 = reader.or("seeds", 1)?;
         if seeds == 0 {
-            return Err(reader.at("seeds").refuse("at least one run is needed"));
+            return Err(reader.location_of("seeds").refuse("at least one run is needed"));
         }
         // Tables keep a seed as a signed number.
         if i64::try_from(u128::from(seed) + u128::from(seeds)).is_err() {
-            return Err(reader.at("seeds").refuse("the last seed is out of range"));
+            return Err(reader.location_of("seeds").refuse("the last seed is out of range"));
         }
         let horizon = reader.or("horizon", Duration::from_secs(3600))?;
         if horizon.is_zero() {
-            return Err(reader.at("horizon").refuse("no time to run"));
+            return Err(reader.location_of("horizon").refuse("no time to run"));
         }
-        let at = reader.at("path");
+        let at = reader.location_of("path");
         let elements = match reader.value("path") {
             Some(value) => path_list(value, &at, files)?,
             None => {

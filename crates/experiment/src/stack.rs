@@ -50,7 +50,7 @@ impl Stack {
             // For the reader of the file.
             reader.optional::<String>("source")?;
             let base = match reader.optional::<String>("base")? {
-                Some(name) => Some(Stack::base(&name, &reader.at("base"), chain)?),
+                Some(name) => Some(Stack::base(&name, &reader.location_of("base"), chain)?),
                 None => None,
             };
             let (mut config, mut linux, mut host, inherited) = base
@@ -174,7 +174,7 @@ pub(crate) fn read_end(
     files: &Files,
 ) -> Result<Stack, ExperimentError> {
     let name = reader.or("stack", default.to_owned())?;
-    let stack = files.stack(&name, &reader.at("stack"))?;
+    let stack = files.stack(&name, &reader.location_of("stack"))?;
     read_end_over(reader, stack, files)
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn read_end_over(
     files: &Files,
 ) -> Result<Stack, ExperimentError> {
     if let Some(name) = reader.optional::<String>("stack")? {
-        stack = files.stack(&name, &reader.at("stack"))?;
+        stack = files.stack(&name, &reader.location_of("stack"))?;
     }
     if let Some(implementation) = reader.optional("implementation")? {
         stack.implementation = implementation;

@@ -50,28 +50,30 @@ impl WrittenStream {
         if transfer.has("size") {
             let reason =
                 format!("`size` makes the transfer a file, and `{first}` a stream: give one of them");
-            return Err(transfer.at("size").refuse(reason));
+            return Err(transfer.location_of("size").refuse(reason));
         }
         let size: Bytes = transfer.required("message")?;
         if size == Bytes::ZERO {
-            return Err(transfer.at("message").refuse("there would be nothing to transfer"));
+            return Err(transfer.location_of("message").refuse("there would be nothing to transfer"));
         }
         let pace = pace(transfer)?;
         let messages = Messages { size, pace, count: count(transfer, size, pace)? };
         let reply = transfer.optional("reply")?;
         if reply == Some(Bytes::ZERO) {
-            return Err(transfer.at("reply").refuse("an answer of nothing could not be told from none"));
+            return Err(transfer
+                .location_of("reply")
+                .refuse("an answer of nothing could not be told from none"));
         }
         let lifetime = match transfer.value("lifetime") {
-            Some(value) => unless(value, &transfer.at("lifetime"), "none")?,
+            Some(value) => unless(value, &transfer.location_of("lifetime"), "none")?,
             None => None,
         };
         if lifetime.is_some() && reply.is_some() {
             let reason = "messages that are left out get no answer: streams with `reply` have all of theirs";
-            return Err(transfer.at("lifetime").refuse(reason));
+            return Err(transfer.location_of("lifetime").refuse(reason));
         }
         let buffer = match transfer.value("playout") {
-            Some(value) => unless(value, &transfer.at("playout"), "auto")?,
+            Some(value) => unless(value, &transfer.location_of("playout"), "auto")?,
             None => None,
         };
         Ok(Some(WrittenStream { messages, reply, lifetime, buffer, late: transfer.or("late", Late::Stall)? }))
@@ -94,11 +96,11 @@ fn pace(transfer: &mut Reader<'_>) -> Result<Pace, ExperimentError> {
     match (rate, interval) {
         (Some(rate), None) => Ok(Pace::At(rate)),
         (None, Some(Duration::ZERO)) => {
-            Err(transfer.at("interval").refuse("all messages would be due at once: that is a file"))
+            Err(transfer.location_of("interval").refuse("all messages would be due at once: that is a file"))
         }
         (None, Some(interval)) => Ok(Pace::Every(interval)),
         (Some(_), Some(_)) => Err(transfer
-            .at("interval")
+            .location_of("interval")
             .refuse("`rate` says how fast the messages come already: give one of them")),
         (None, None) => Err(transfer.missing("rate", "a rate such as `8 Mbit/s`, or `interval`")),
     }
@@ -116,15 +118,15 @@ fn count(transfer: &mut Reader<'_>, size: Bytes, pace: Pace) -> Result<u64, Expe
         }
         (Some(_), Some(_)) => {
             let reason = "`duration` says how many messages there are already: give one of them";
-            return Err(transfer.at("count").refuse(reason));
+            return Err(transfer.location_of("count").refuse(reason));
         }
         (None, None) => return Err(transfer.missing("duration", "a duration such as `20 ms`, or `count`")),
     };
     match count {
-        0 => Err(transfer.at(key).refuse("there would be nothing to transfer")),
+        0 => Err(transfer.location_of(key).refuse("there would be nothing to transfer")),
         count if count > MAX_MESSAGES => {
             let reason = format!("{count} messages; the most is {MAX_MESSAGES}");
-            Err(transfer.at(key).refuse(reason))
+            Err(transfer.location_of(key).refuse(reason))
         }
         count => Ok(count),
     }

@@ -44,11 +44,11 @@ impl Values {
         }
     }
 
-    fn at(&self, step: usize) -> Value {
+    fn value_at(&self, step: usize) -> Value {
         match self {
             Values::Listed(list) => list[step].clone(),
-            Values::Stepped(steps) => steps.at(step),
-            Values::Drawn(drawn) => drawn.at(step),
+            Values::Stepped(steps) => steps.value_at(step),
+            Values::Drawn(drawn) => drawn.value_at(step),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Sweep {
                     .0
                     .iter()
                     .rev()
-                    .map(|series| (series.key.clone(), series.values.at(step), series.at.entry(step))),
+                    .map(|series| (series.key.clone(), series.values.value_at(step), series.at.entry(step))),
             );
         }
         changes.reverse();
@@ -178,7 +178,7 @@ impl Sweep {
         let series = self.0.iter().flat_map(|group| &group.0).find(|series| series.key == key);
         series.map_or_else(Vec::new, |series| match &series.values {
             Values::Listed(list) => list.clone(),
-            Values::Stepped(steps) => vec![steps.at(0)],
+            Values::Stepped(steps) => vec![steps.value_at(0)],
             Values::Drawn(drawn) => drawn.representatives(),
         })
     }

@@ -18,7 +18,7 @@ pub enum HostSystem {
 }
 
 impl HostSystem {
-    fn of(stack: &Stack) -> HostSystem {
+    fn from_stack(stack: &Stack) -> HostSystem {
         match stack.name.as_str() {
             name if name.starts_with("windows") => HostSystem::Windows,
             name if name.starts_with("freebsd") || name.starts_with("bsd") => HostSystem::FreeBsd,
@@ -158,12 +158,12 @@ pub(crate) fn commands_for(scenario: &Scenario, changes: &[Override]) -> Vec<Hos
     let ends = [("sender", &scenario.sender), ("receiver", &scenario.receiver)];
     let mut all: Vec<HostCommands> = Vec::new();
     for (end, stack) in ends {
-        let system = HostSystem::of(stack);
+        let system = HostSystem::from_stack(stack);
         let own = changes
             .iter()
             .filter_map(|change| Some((change, change.key.strip_prefix(end)?.strip_prefix('.')?)));
         let setting = |(change, key): (&Override, &str)| {
-            let value = Value::of(change);
+            let value = Value::from_change(change);
             let setting = match system {
                 HostSystem::Linux => linux(key, &value, &stack.config, end == "sender"),
                 HostSystem::FreeBsd => freebsd(key, &value, &stack.config),
@@ -194,7 +194,7 @@ struct Value {
 }
 
 impl Value {
-    fn of(change: &Override) -> Value {
+    fn from_change(change: &Override) -> Value {
         let text = change.text().split_once('=').map_or("", |(_, value)| value);
         Value { text: text.trim().trim_matches('"').to_owned() }
     }
@@ -472,7 +472,7 @@ fn windows_registry(key: &str, value: &Value) -> Option<Setting> {
 /// What a program does: how it writes, and over how many connections.
 fn of_program(change: &Override) -> Option<Setting> {
     let setting = Setting { key: change.key.clone(), ..Setting::default() };
-    let value = Value::of(change);
+    let value = Value::from_change(change);
     let program = match change.key.as_str() {
         "transfer.window" => {
             let bytes = value.bytes()?;
@@ -519,7 +519,7 @@ fn of_connections(change: &Override) -> Option<Setting> {
 
 /// A queue of the path, where a Linux machine has it.
 fn of_path(change: &Override) -> Option<Setting> {
-    let value = Value::of(change);
+    let value = Value::from_change(change);
     let is = |key: &str| change.key.starts_with("path.") && change.key.split('.').nth(2) == Some(key);
     let packets = || value.bytes().map(|bytes| bytes.div_ceil(1500).max(1));
     let setting = if is("queue") {

@@ -41,7 +41,7 @@ use farpath_units::Bytes;
 use groups::{Groups, Rivals, in_front};
 use measure::{Bench, predicted};
 use path_summary::PathSummary;
-use remedies::{Combinations, Patient, by_merit, candidates, initial_window_of, merit};
+use remedies::{Combinations, TrialPoint, by_merit, candidates, initial_window_of, merit};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
@@ -278,15 +278,15 @@ pub fn explain(
     let mut candidates = candidates(&summary, &traps, &base)?;
     // Of a part of a file several connections would carry parts of that part.
     candidates.retain(|candidate| size.is_none() || !candidate.together);
-    let patient = Patient { group, experiment, point, size, base: &base, predicted_s };
-    let mut remedies = patient.try_all(candidates, &mut bench)?;
+    let trial_point = TrialPoint { group, experiment, point, size, base: &base, predicted_s };
+    let mut remedies = trial_point.try_all(candidates, &mut bench)?;
     for remedy in &mut remedies {
         if let Some((segments, queue)) = initial_window_of(remedy, &summary) {
-            patient.burst_risk(remedy, segments, queue, &mut bench)?;
+            trial_point.burst_risk(remedy, segments, queue, &mut bench)?;
         }
     }
     withdraw_what_hurts(&mut traps, &mut remedies);
-    let Combinations { all, hosts, typed } = patient.combine(&remedies, &mut bench)?;
+    let Combinations { all, hosts, typed } = trial_point.combine(&remedies, &mut bench)?;
     let whole_time_s = size.map(|size| whole_time_s(whole, size, &base, &mut bench)).transpose()?.flatten();
 
     let file = PathSummary::new(whole).size();

@@ -30,7 +30,7 @@ pub struct Spread {
 
 impl Spread {
     pub(crate) fn over(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-        let statistic = Statistic::of(values)?;
+        let statistic = Statistic::from_values(values)?;
         Some(Spread { mean: statistic.mean, ci95: statistic.ci95() })
     }
 
@@ -58,7 +58,7 @@ impl Air {
     fn mean(runs: &[&[ChannelTime]]) -> Vec<Air> {
         let Some(first) = runs.first() else { return Vec::new() };
         let seconds = |channel: usize, what| {
-            let all = runs.iter().filter_map(|run| Some(run.get(channel)?.time.of(what).as_secs_f64()));
+            let all = runs.iter().filter_map(|run| Some(run.get(channel)?.time.time_in(what).as_secs_f64()));
             all.sum::<f64>() / runs.len() as f64
         };
         let mean = |(number, channel): (usize, &ChannelTime)| Air {
@@ -501,7 +501,7 @@ fn summary(samples: &[Sample], group: usize, together: bool) -> Observed {
         .map(|times| times.mean),
         timeouts: mean(flows.iter().map(|flow| flow.timeouts).collect()),
         waited_for_timer_s: mean(of_flows(samples, group, |sample| &sample.waited_s)),
-        rtt_s: Quantiles::of(samples.iter().filter_map(|sample| sample.rtts.get(group))),
+        rtt_s: Quantiles::from_histograms(samples.iter().filter_map(|sample| sample.rtts.get(group))),
         slow_start_rounds: Spread::over(
             of_flows(samples, group, |sample| &sample.slow_start_rounds).into_iter().flatten(),
         )

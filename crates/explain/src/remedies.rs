@@ -160,7 +160,7 @@ const LESS_DELAY: f64 = 0.1;
 const AGREES: f64 = 1.25;
 
 /// A point of an experiment that remedies are tried on.
-pub(crate) struct Patient<'a> {
+pub(crate) struct TrialPoint<'a> {
     /// Which group of flows it is about.
     pub group: usize,
     pub experiment: &'a Experiment,
@@ -171,7 +171,7 @@ pub(crate) struct Patient<'a> {
     pub predicted_s: Option<f64>,
 }
 
-impl Patient<'_> {
+impl TrialPoint<'_> {
     /// The scenario with some changes, at the size that is simulated, and what the closed forms say of it. `None` where the
     /// changes do not go with the rest of the experiment: a floor above a ceiling, keys of a link that a flow router has not.
     fn changed(&self, changes: &[Override]) -> Option<(Scenario, Predicted)> {

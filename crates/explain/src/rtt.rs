@@ -15,7 +15,9 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    pub(crate) fn of<'a>(histograms: impl Iterator<Item = &'a DurationHistogram>) -> Option<Quantiles> {
+    pub(crate) fn from_histograms<'a>(
+        histograms: impl Iterator<Item = &'a DurationHistogram>,
+    ) -> Option<Quantiles> {
         let mut all = DurationHistogram::default();
         histograms.for_each(|histogram| all.merge(histogram));
         let quantile = |percent| all.percentile(percent).map(Duration::as_secs_f64);

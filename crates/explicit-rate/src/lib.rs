@@ -312,7 +312,7 @@ impl Driver {
     fn own(&self, structure: Structure) -> Option<Datagram> {
         let last = self.last_sent?;
         let segment = Segment {
-            seq: last.seq.at(last.seq_len()),
+            seq: last.seq.advanced_by(last.seq_len()),
             len: 0,
             flags: Flags::ACK,
             mss: None,

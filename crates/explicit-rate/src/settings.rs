@@ -67,7 +67,7 @@ impl DriverSettings {
     }
 
     /// Asks as a stack says; `None` of one that does not.
-    pub fn of(config: &ExplicitRateConfig) -> Option<DriverSettings> {
+    pub fn from_config(config: &ExplicitRateConfig) -> Option<DriverSettings> {
         let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
         Some(DriverSettings {
             rate_type: rate_type(config.kind),

@@ -17,7 +17,7 @@ impl Catalog {
     }
 
     /// This folder.
-    pub fn at(folder: impl Into<PathBuf>) -> Catalog {
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Catalog {
         Catalog(folder.into())
     }
 

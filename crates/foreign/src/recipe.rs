@@ -99,7 +99,7 @@ pub enum RecipeError {
 }
 
 impl RecipeError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> RecipeError + use<> {
+    fn with_path(path: &Path) -> impl FnOnce(io::Error) -> RecipeError + use<> {
         let path = path.to_owned();
         move |source| RecipeError::File { path, source }
     }
@@ -127,10 +127,10 @@ impl Recipe {
     /// What is missing on this machine, or failed.
     pub fn make(&self, catalog: &Catalog, sources: Option<&Path>) -> Result<PathBuf, RecipeError> {
         let folder = catalog.folder();
-        fs::create_dir_all(folder).map_err(RecipeError::at(folder))?;
+        fs::create_dir_all(folder).map_err(RecipeError::with_path(folder))?;
         // Beside what is kept, so that the end is a rename.
         let work = tempfile::Builder::new().prefix(".build-").tempdir_in(folder);
-        let work = work.map_err(RecipeError::at(folder))?;
+        let work = work.map_err(RecipeError::with_path(folder))?;
         let workshop = Workshop(work.path());
         workshop.run("cc", &["--version"], "gcc")?;
         let made = match self.kind {
@@ -138,7 +138,7 @@ impl Recipe {
             Kind::Slirp => workshop.slirp()?,
         };
         let place = folder.join(self.name);
-        fs::rename(&made, &place).map_err(RecipeError::at(&place))?;
+        fs::rename(&made, &place).map_err(RecipeError::with_path(&place))?;
         Ok(place)
     }
 }
@@ -149,7 +149,7 @@ struct Workshop<'a>(&'a Path);
 impl Workshop<'_> {
     fn write(&self, name: &str, text: &str) -> Result<(), RecipeError> {
         let path = self.0.join(name);
-        fs::write(&path, text).map_err(RecipeError::at(&path))
+        fs::write(&path, text).map_err(RecipeError::with_path(&path))
     }
 
     /// Runs a tool here. It comes with `package`.
@@ -189,7 +189,7 @@ impl Workshop<'_> {
 
     fn lwip(&self, sources: Option<&Path>) -> Result<PathBuf, RecipeError> {
         let sources = match sources {
-            Some(folder) => std::path::absolute(folder).map_err(RecipeError::at(folder))?,
+            Some(folder) => std::path::absolute(folder).map_err(RecipeError::with_path(folder))?,
             None => self.fetch("lwip", "liblwip-dev")?,
         };
         if !sources.join("src/core/tcp.c").is_file() {
@@ -199,7 +199,7 @@ impl Workshop<'_> {
         self.write("lwip.c", LWIP)?;
         self.write("lwipopts.h", LWIP_OPTIONS)?;
         let arch = self.0.join("arch");
-        fs::create_dir_all(&arch).map_err(RecipeError::at(&arch))?;
+        fs::create_dir_all(&arch).map_err(RecipeError::with_path(&arch))?;
         self.write("arch/cc.h", LWIP_COMPILER)?;
         let src = sources.join("src");
         let include = src.join("include");
@@ -210,8 +210,8 @@ impl Workshop<'_> {
         self.run("cc", &[&flags[..], &checks, &init].concat(), "gcc")?;
         let mut files = Vec::new();
         for folder in [src.join("core"), src.join("core/ipv4")] {
-            for entry in fs::read_dir(&folder).map_err(RecipeError::at(&folder))? {
-                let path = entry.map_err(RecipeError::at(&folder))?.path();
+            for entry in fs::read_dir(&folder).map_err(RecipeError::with_path(&folder))? {
+                let path = entry.map_err(RecipeError::with_path(&folder))?.path();
                 let is_c = path.extension().is_some_and(|extension| extension == "c");
                 if is_c && path.file_name().is_some_and(|name| name != "init.c") {
                     files.push(text(&path));
@@ -244,7 +244,7 @@ impl Workshop<'_> {
         self.write("sources.list", &format!("deb-src {mirror} {codename} {component}\n"))?;
         for folder in ["lists/partial", "archives/partial"] {
             let folder = self.0.join(folder);
-            fs::create_dir_all(&folder).map_err(RecipeError::at(&folder))?;
+            fs::create_dir_all(&folder).map_err(RecipeError::with_path(&folder))?;
         }
         let here = |name: &str| self.0.join(name).display().to_string();
         let options = [
@@ -261,9 +261,9 @@ impl Workshop<'_> {
         // Signatures and sums are checked by apt; unpacking is ours, which needs no dpkg-dev.
         self.run("apt-get", &with(&["source", "--download-only", package]), "apt")?;
         let unpacked = self.0.join("sources");
-        fs::create_dir_all(&unpacked).map_err(RecipeError::at(&unpacked))?;
-        for entry in fs::read_dir(self.0).map_err(RecipeError::at(self.0))? {
-            let path = entry.map_err(RecipeError::at(self.0))?.path();
+        fs::create_dir_all(&unpacked).map_err(RecipeError::with_path(&unpacked))?;
+        for entry in fs::read_dir(self.0).map_err(RecipeError::with_path(self.0))? {
+            let path = entry.map_err(RecipeError::with_path(self.0))?.path();
             if path.to_string_lossy().contains(".orig.tar.") {
                 let archive = path.display().to_string();
                 self.run("tar", &["-xf", &archive, "-C", "sources", "--strip-components=1"], "tar")?;

@@ -94,10 +94,10 @@ impl Recipe {
         self.check()?;
         needs(&["make", "cc", "bc", "tar", "xz"])?;
         let catalog = self.catalog.folder();
-        fs::create_dir_all(catalog).map_err(KernelError::at(catalog))?;
+        fs::create_dir_all(catalog).map_err(KernelError::with_path(catalog))?;
         // Beside what is kept, so that the end is a rename. Gone when this returns, unless a step failed: its log is named.
         let work = tempfile::Builder::new().prefix(".build-").tempdir_in(catalog);
-        let mut work = work.map_err(KernelError::at(catalog))?;
+        let mut work = work.map_err(KernelError::with_path(catalog))?;
         let place = work.path().to_owned();
         let workshop = Workshop { log: place.join("log"), place, stop };
         let made = self.make_in(&workshop, again, tell);
@@ -149,7 +149,7 @@ impl Recipe {
                 workshop.run("apt-get", ["download", package])?;
                 tell(Step::Unpack, 0);
                 workshop.unpack(package)?;
-                fs::create_dir(&sources).map_err(KernelError::at(&sources))?;
+                fs::create_dir(&sources).map_err(KernelError::with_path(&sources))?;
                 let archive = workshop.place.join(format!("usr/src/{package}.tar.xz"));
                 workshop.extract(&archive, &sources)?;
             }
@@ -173,7 +173,7 @@ impl Recipe {
     ) -> Result<PathBuf, KernelError> {
         // Ticks of this architecture are fixed in its Kconfig, without a prompt.
         let kconfig = sources.join("arch/um/Kconfig");
-        let written = fs::read_to_string(&kconfig).map_err(KernelError::at(&kconfig))?;
+        let written = fs::read_to_string(&kconfig).map_err(KernelError::with_path(&kconfig))?;
         let (before, after) = written.split_once("config HZ\n").ok_or_else(|| KernelError::Lacks {
             release: version.to_owned(),
             missing: "CONFIG_HZ".to_owned(),
@@ -181,13 +181,13 @@ impl Recipe {
         })?;
         let ticks =
             format!("config HZ\n{}", after.replacen("default 100", &format!("default {}", self.hz), 1));
-        fs::remove_file(&kconfig).map_err(KernelError::at(&kconfig))?;
-        fs::write(&kconfig, format!("{before}{ticks}")).map_err(KernelError::at(&kconfig))?;
+        fs::remove_file(&kconfig).map_err(KernelError::with_path(&kconfig))?;
+        fs::write(&kconfig, format!("{before}{ticks}")).map_err(KernelError::with_path(&kconfig))?;
 
         let build = workshop.place.join("build");
-        fs::create_dir(&build).map_err(KernelError::at(&build))?;
+        fs::create_dir(&build).map_err(KernelError::with_path(&build))?;
         let wanted = workshop.place.join("wanted.config");
-        fs::write(&wanted, CONFIG).map_err(KernelError::at(&wanted))?;
+        fs::write(&wanted, CONFIG).map_err(KernelError::with_path(&wanted))?;
         let make = workshop
             .make(tools, sources, &build)
             .arg(format!("KCONFIG_ALLCONFIG={}", wanted.display()))
@@ -195,7 +195,7 @@ impl Recipe {
             .spawn_logged()?;
         workshop.wait("configuring", make, |_| ())?;
         let config = build.join(".config");
-        let found = fs::read_to_string(&config).map_err(KernelError::at(&config))?;
+        let found = fs::read_to_string(&config).map_err(KernelError::with_path(&config))?;
         let mut missing = self.options();
         missing.retain(|option| !found.lines().any(|line| line == option));
         if missing.is_empty() {
@@ -217,7 +217,7 @@ impl Recipe {
         source: &str,
     ) -> Result<Kernel, KernelError> {
         let folder = workshop.place.join("kernel");
-        fs::create_dir(&folder).map_err(KernelError::at(&folder))?;
+        fs::create_dir(&folder).map_err(KernelError::with_path(&folder))?;
         let about = About {
             name: self.name(version),
             release: first_line(&build.join("include/config/kernel.release"))?,
@@ -229,20 +229,20 @@ impl Recipe {
         let mut kernel = Kernel { folder, about };
         let copy = |from: &str, to: PathBuf| {
             let from = build.join(from);
-            fs::copy(&from, to).map_err(KernelError::at(from))
+            fs::copy(&from, to).map_err(KernelError::with_path(from))
         };
         copy("linux", kernel.program())?;
         copy(".config", kernel.config())?;
         let shim = workshop.place.join("shim.c");
-        fs::write(&shim, SHIM).map_err(KernelError::at(&shim))?;
+        fs::write(&shim, SHIM).map_err(KernelError::with_path(&shim))?;
         let so = kernel.shim();
         workshop.run("cc", ["-O2", "-Wall", "-shared", "-fPIC", "-o", text(&so)?, text(&shim)?])?;
         kernel.describe()?;
         let place = self.catalog.folder().join(&kernel.about.name);
         if place.exists() {
-            fs::remove_dir_all(&place).map_err(KernelError::at(&place))?;
+            fs::remove_dir_all(&place).map_err(KernelError::with_path(&place))?;
         }
-        fs::rename(&kernel.folder, &place).map_err(KernelError::at(&place))?;
+        fs::rename(&kernel.folder, &place).map_err(KernelError::with_path(&place))?;
         kernel.folder = place;
         Ok(kernel)
     }
@@ -295,8 +295,8 @@ impl Workshop<'_> {
 
     /// Unpacks the package of that name that was fetched.
     fn unpack(&self, package: &str) -> Result<(), KernelError> {
-        for entry in fs::read_dir(&self.place).map_err(KernelError::at(&self.place))? {
-            let path = entry.map_err(KernelError::at(&self.place))?.path();
+        for entry in fs::read_dir(&self.place).map_err(KernelError::with_path(&self.place))? {
+            let path = entry.map_err(KernelError::with_path(&self.place))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if name.starts_with(&format!("{package}_")) {
                 self.run("dpkg-deb", ["-x", text(&path)?, text(&self.place)?])?;
@@ -341,11 +341,11 @@ impl Workshop<'_> {
             .stdin(Stdio::null())
             .current_dir(&self.place)
             .output()
-            .map_err(KernelError::at(program))?;
+            .map_err(KernelError::with_path(program))?;
         if status.success() {
             return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
         }
-        fs::write(&self.log, stderr).map_err(KernelError::at(&self.log))?;
+        fs::write(&self.log, stderr).map_err(KernelError::with_path(&self.log))?;
         Err(self.failed(&format!("{program} {}", args.join(" "))))
     }
 
@@ -359,7 +359,7 @@ impl Workshop<'_> {
     ) -> Result<(), KernelError> {
         let mut looks = 0_u32;
         loop {
-            if let Some(status) = child.try_wait().map_err(KernelError::at(&self.log))? {
+            if let Some(status) = child.try_wait().map_err(KernelError::with_path(&self.log))? {
                 return if status.success() { Ok(()) } else { Err(self.failed(what)) };
             }
             if self.stop.load(Ordering::Relaxed) {
@@ -398,8 +398,8 @@ impl Logged<'_> {
 
     fn spawn_logged(mut self) -> Result<std::process::Child, KernelError> {
         let Workshop { place, log, .. } = self.workshop;
-        let out = File::options().create(true).append(true).open(log).map_err(KernelError::at(log))?;
-        let err = out.try_clone().map_err(KernelError::at(log))?;
+        let out = File::options().create(true).append(true).open(log).map_err(KernelError::with_path(log))?;
+        let err = out.try_clone().map_err(KernelError::with_path(log))?;
         let program = self.command.get_program().to_owned();
         self.command
             .current_dir(place)
@@ -408,7 +408,7 @@ impl Logged<'_> {
             .stderr(err)
             .process_group(0)
             .spawn()
-            .map_err(KernelError::at(program))
+            .map_err(KernelError::with_path(program))
     }
 }
 
@@ -443,7 +443,7 @@ fn is_there(program: &str) -> bool {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, KernelError> {
-    path.canonicalize().map_err(KernelError::at(path))
+    path.canonicalize().map_err(KernelError::with_path(path))
 }
 
 /// A path for a command line that takes text.
@@ -455,6 +455,6 @@ fn text(path: &Path) -> Result<&str, KernelError> {
 }
 
 fn first_line(path: &Path) -> Result<String, KernelError> {
-    let text = fs::read_to_string(path).map_err(KernelError::at(path))?;
+    let text = fs::read_to_string(path).map_err(KernelError::with_path(path))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

@@ -47,7 +47,7 @@ impl Catalog {
     }
 
     /// This folder.
-    pub fn at(folder: impl Into<PathBuf>) -> Catalog {
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Catalog {
         Catalog(folder.into())
     }
 
@@ -65,8 +65,8 @@ impl Catalog {
             return Ok(Vec::new());
         }
         let mut kernels = Vec::new();
-        for entry in fs::read_dir(&self.0).map_err(KernelError::at(&self.0))? {
-            let folder = entry.map_err(KernelError::at(&self.0))?.path();
+        for entry in fs::read_dir(&self.0).map_err(KernelError::with_path(&self.0))? {
+            let folder = entry.map_err(KernelError::with_path(&self.0))?.path();
             // Without it, it is still being made, or something else.
             if folder.join(ABOUT).exists() {
                 kernels.push(Kernel::open(folder)?);
@@ -97,7 +97,7 @@ impl Catalog {
 impl Kernel {
     pub(crate) fn open(folder: PathBuf) -> Result<Kernel, KernelError> {
         let path = folder.join(ABOUT);
-        let text = fs::read(&path).map_err(KernelError::at(&path))?;
+        let text = fs::read(&path).map_err(KernelError::with_path(&path))?;
         let about = serde_json::from_slice(&text).map_err(|source| KernelError::About { path, source })?;
         Ok(Kernel { folder, about })
     }
@@ -106,7 +106,7 @@ impl Kernel {
     pub(crate) fn describe(&self) -> Result<(), KernelError> {
         let path = self.folder.join(ABOUT);
         let text = serde_json::to_vec_pretty(&self.about).expect("plain data");
-        fs::write(&path, text).map_err(KernelError::at(path))
+        fs::write(&path, text).map_err(KernelError::with_path(path))
     }
 
     /// The program.
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_newest_release_is_meant_where_none_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let catalog = Catalog::at(folder.path().join("kernels"));
+        let catalog = Catalog::in_folder(folder.path().join("kernels"));
         assert!(matches!(catalog.find(None), Err(KernelError::None)));
         let error = catalog.find(Some("eleven")).unwrap_err().to_string();
         assert_eq!(error, "no kernel is called `eleven`; there are: none; `farpath kernel build` makes one");

@@ -112,7 +112,7 @@ pub enum KernelError {
 
 impl KernelError {
     /// For `map_err`: it is about this file.
-    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> KernelError {
+    pub(crate) fn with_path(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> KernelError {
         let path = path.into();
         move |source| KernelError::File { path, source }
     }

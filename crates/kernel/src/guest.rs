@@ -21,7 +21,7 @@ pub const MEMORY: &str = "/run";
 pub fn enter() -> Result<PathBuf, KernelError> {
     let work_dir = env::var_os(WORK_DIR).filter(|_| std::process::id() == 1).ok_or_else(no_guest)?;
     // Its name is the host's, whose `/proc` is about to be covered.
-    let work_dir = fs::canonicalize(&work_dir).map_err(KernelError::at(work_dir))?;
+    let work_dir = fs::canonicalize(&work_dir).map_err(KernelError::with_path(work_dir))?;
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", MEMORY)] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(failed(|| format!("mounting {kind} at {place}")))?;
@@ -37,17 +37,17 @@ pub fn enter() -> Result<PathBuf, KernelError> {
 pub fn make_root_writable() -> Result<(), KernelError> {
     let none = None::<&str>;
     for (kind, place) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
-        fs::create_dir_all(place).map_err(KernelError::at(place))?;
+        fs::create_dir_all(place).map_err(KernelError::with_path(place))?;
         mount(Some(kind), place, Some(kind), MsFlags::empty(), none)
             .map_err(failed(|| format!("mounting {kind} at {place}")))?;
     }
     for (name, descriptor) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         let link = Path::new("/dev").join(name);
-        symlink(format!("/proc/self/fd{descriptor}"), &link).map_err(KernelError::at(link))?;
+        symlink(format!("/proc/self/fd{descriptor}"), &link).map_err(KernelError::with_path(link))?;
     }
     let [upper, work, root] = ["upper", "work", "root"].map(|name| Path::new(MEMORY).join(name));
     for folder in [&upper, &work, &root] {
-        fs::create_dir(folder).map_err(KernelError::at(folder))?;
+        fs::create_dir(folder).map_err(KernelError::with_path(folder))?;
     }
     let layers = format!("lowerdir=/,upperdir={},workdir={}", upper.display(), work.display());
     mount(Some("overlay"), &root, Some("overlay"), MsFlags::empty(), Some(layers.as_str())).map_err(
@@ -66,7 +66,7 @@ pub fn make_root_writable() -> Result<(), KernelError> {
         mount(Some(&from), &root.join(place), none, MsFlags::MS_BIND | flags, none)
             .map_err(failed(|| format!("mounting {} once more", from.display())))?;
     }
-    chroot(&root).and_then(|()| env::set_current_dir("/")).map_err(KernelError::at(root))
+    chroot(&root).and_then(|()| env::set_current_dir("/")).map_err(KernelError::with_path(root))
 }
 
 /// Copies a folder of the guest's into `to`, a folder of the host's that is there and can be written. Nothing of the host
@@ -76,15 +76,15 @@ pub fn make_root_writable() -> Result<(), KernelError> {
 /// It cannot be mounted or written.
 pub fn hand_out(from: &Path, to: &Path) -> Result<(), KernelError> {
     let place = PathBuf::from(MEMORY).join("out");
-    fs::create_dir_all(&place).map_err(KernelError::at(&place))?;
+    fs::create_dir_all(&place).map_err(KernelError::with_path(&place))?;
     mount(Some("none"), &place, Some("hostfs"), MsFlags::empty(), Some(to))
         .map_err(failed(|| format!("mounting {} of the host", to.display())))?;
-    for entry in fs::read_dir(from).map_err(KernelError::at(from))? {
-        let entry = entry.map_err(KernelError::at(from))?;
+    for entry in fs::read_dir(from).map_err(KernelError::with_path(from))? {
+        let entry = entry.map_err(KernelError::with_path(from))?;
         let path = entry.path();
         if path.is_file() {
             let copy = place.join(entry.file_name());
-            fs::copy(&path, &copy).map_err(KernelError::at(copy))?;
+            fs::copy(&path, &copy).map_err(KernelError::with_path(copy))?;
         }
     }
     // Only then is it written.

@@ -80,7 +80,7 @@ pub fn both<'a>(
 impl Reader {
     /// What the kernel says of the connection.
     pub fn info(&self) -> Option<TcpInfo> {
-        TcpInfo::of(self.stream.as_fd()).ok()
+        TcpInfo::from_socket(self.stream.as_fd()).ok()
     }
 
     /// The next message.

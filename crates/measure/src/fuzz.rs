@@ -43,7 +43,7 @@ fn read<T: Serialize + DeserializeOwned>(bytes: &[u8], piece: usize, mut take: i
 ///
 /// # Panics
 /// Something is wrong.
-pub fn near_says(bytes: &[u8], piece: usize) -> usize {
+pub fn local_host_reads(bytes: &[u8], piece: usize) -> usize {
     let mut requests = 0;
     read(bytes, piece, |message| {
         requests += 1;
@@ -80,7 +80,7 @@ static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
 ///
 /// # Panics
 /// Something is wrong.
-pub fn far_says(bytes: &[u8], piece: usize) -> usize {
+pub fn peer_reads(bytes: &[u8], piece: usize) -> usize {
     let mut messages = 0;
     let mut heard = crate::run::Heard::nothing_yet(&ASKED.point(0).scenario);
     let mut exchanges = Vec::new();
@@ -185,7 +185,7 @@ mod tests {
             said in prop::collection::vec(from_client(), 1..10),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
-            prop_assert_eq!(near_says(&bytes, bytes.len()), said.len());
+            prop_assert_eq!(local_host_reads(&bytes, bytes.len()), said.len());
         }
 
         #[test]
@@ -193,7 +193,7 @@ mod tests {
             said in prop::collection::vec(from_responder(), 1..20),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
-            prop_assert!(far_says(&bytes, bytes.len()) > 0);
+            prop_assert!(peer_reads(&bytes, bytes.len()) > 0);
         }
 
         #[test]
@@ -210,8 +210,8 @@ mod tests {
                     bytes[at] = byte;
                 }
             }
-            far_says(&bytes[0], 7);
-            near_says(&bytes[1], 7);
+            peer_reads(&bytes[0], 7);
+            local_host_reads(&bytes[1], 7);
         }
     }
 }

@@ -16,7 +16,7 @@ pub fn name() -> String {
 pub fn values(names: &[String]) -> Vec<(String, Option<Said>)> {
     let config = Config::default();
     let known: BTreeSet<String> =
-        KernelProfile::of(&config, &config).sysctls.into_iter().map(|sysctl| sysctl.name).collect();
+        KernelProfile::for_config(&config, &config).sysctls.into_iter().map(|sysctl| sysctl.name).collect();
     let asked: BTreeSet<&String> = names.iter().filter(|name| known.contains(*name)).collect();
     asked.into_iter().map(|name| (name.clone(), value(name).map(Said::from))).collect()
 }

@@ -121,7 +121,7 @@ impl Measurement<'_> {
         if let Some(flow) = scenario.flows.iter().position(FlowSpec::is_special) {
             return Err(MeasureError::OwnEnds(flow));
         }
-        let ends = Ends::of(scenario, place(scenario));
+        let ends = Ends::from_scenario(scenario, place(scenario));
         let before = self.peer.offset(self.stop)?;
         self.describe(&ends, &mut provenance)?;
         let mut news = Vec::new();
@@ -156,7 +156,7 @@ impl Measurement<'_> {
             let mut row = row::row(&flow, &local.facts, facts, peer.failed.clone(), &offsets, zero);
             if let (number, role, FlowSpec { stream: Some(stream), .. }) = &flow {
                 let rows = stream::rows((*number, *role), &stream.messages, &local, &peer, &offsets, zero);
-                row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+                row.stream = StreamFigures::from_rows(&rows, &stream.messages, stream.playout);
                 if scenario.output.messages {
                     run.messages.extend(rows);
                 }

@@ -7,7 +7,7 @@ pub(crate) mod check;
 mod flow;
 mod ledger;
 mod log;
-mod room;
+mod quota;
 mod session;
 
 use crate::control::SILENCE;

@@ -127,7 +127,7 @@ impl RenoChain {
 
     /// Means per segment of a long flow.
     ///
-    /// Domain: losses independent and alike for every packet; a round trip that hangs on nothing but the window; at
+    /// Domain: losses independent and alike for every packet; a round trip that depends on nothing but the window; at
     /// most [`LARGEST_WINDOW`] segments of [`RenoChain::reach`]. Handshake, the first slow start and the last segments are not in it.
     pub fn per_segment(&self) -> Result<Estimate<PerSegment>, InputError> {
         above_zero("the window", self.window)?;

@@ -127,7 +127,7 @@ impl Pftk {
                 "loss above 7 %: timeouts rule, lost retransmissions and lost ACKs (not in the model) add more of them: it is too fast".to_owned()
             })
             .caveat_if(flow.p > 0.0 && flow.wmax < 8.0, || {
-                format!("a receive window of {} segments: whether a loss ends in a timeout hangs on single segments, and the model, which takes the rest of the round as lost, errs by tens of per cent either way", flow.wmax)
+                format!("a receive window of {} segments: whether a loss ends in a timeout depends on single segments, and the model, which takes the rest of the round as lost, errs by tens of per cent either way", flow.wmax)
             })
             .caveat_if(self.t0 < self.rtt, || {
                 "the timeout is shorter than the round-trip time: it would fire without a loss".to_owned()

@@ -16,7 +16,7 @@ fn rows(channels: &[ChannelTime]) -> Vec<AirRow> {
         hop: channel.hop as u32,
         direction: channel.direction.map(Direction::name),
         what: what.name(),
-        time: channel.time.of(what),
+        time: channel.time.time_in(what),
         energy_j: channel.energy.map(|energy| energy.joules(what)),
     };
     let uses = |channel: &ChannelTime| {
@@ -51,12 +51,12 @@ fn stations(channels: &[ChannelTime]) -> Vec<StationRow> {
 
 /// Says where radios gave up packets that they could not get rid of.
 pub fn given_up(counters: &[ElementCounters]) -> Vec<String> {
-    let stalled = |element: &&ElementCounters| element.dropped.of(DropCause::Stalled) > 0;
+    let stalled = |element: &&ElementCounters| element.dropped.count_of(DropCause::Stalled) > 0;
     let said = counters.iter().filter(stalled).map(|element| {
         format!(
             "path.{}: packets made no progress: {} {} ones were given up when nothing had left a station for its `give_up_after`",
             element.name,
-            element.dropped.of(DropCause::Stalled),
+            element.dropped.count_of(DropCause::Stalled),
             element.direction,
         )
     });

@@ -28,7 +28,7 @@ pub fn setups(scenario: &Scenario) -> Vec<DatagramSetup> {
 
 /// How an end that sends these asks: for what its program sends, where that is less than is wanted.
 fn asks(end: &Stack, messages: &Messages) -> Option<DriverSettings> {
-    let settings = DriverSettings::of(&end.config.explicit_rate)?;
+    let settings = DriverSettings::from_config(&end.config.explicit_rate)?;
     let needed = messages.datagrams_bit_per_s();
     // Of a composite rate it is not known which part they are to have. Where all are due at once, they take what there is.
     let less = needed.is_finite() && needed < settings.wanted.bit_per_s() as f64;
@@ -45,7 +45,7 @@ pub fn enter(scenario: &Scenario, setups: &[DatagramSetup], results: &[DatagramR
     for ((number, stream), (setup, result)) in (0..).zip(streams).zip(setups.iter().zip(results)) {
         let messages = messages(number, setup, result);
         let mut row = row(number, setup, result, ends);
-        row.stream = StreamFigures::of(&messages, &stream.messages, stream.playout);
+        row.stream = StreamFigures::from_rows(&messages, &stream.messages, stream.playout);
         run.flows.push(row);
         record(scenario.output, number, result, messages, run);
     }
@@ -84,7 +84,7 @@ fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Ins
     let mut rtts = DurationHistogram::default();
     round_trips(result).for_each(|(sent, answered)| rtts.record(answered - sent));
     row.min_rtt = rtts.least();
-    row.delays = DelayFigures::of(&rtts, result.queueing.as_ref());
+    row.delays = DelayFigures::from_histograms(&rtts, result.queueing.as_ref());
     row.explicit_rate = result.driver.as_ref().map(|driver| outcome_in_words(driver.outcome()).into());
     row.granted_bit_per_s =
         result.driver.as_ref().and_then(|driver| Some(driver.granted()?.bit_per_s() as f64));

@@ -12,7 +12,7 @@ pub mod passive;
 mod provenance;
 pub mod record;
 pub mod recorder;
-pub mod room;
+pub mod row_budget;
 pub mod series;
 
 pub use provenance::provenance;

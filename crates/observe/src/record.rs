@@ -1,6 +1,6 @@
 //! Turns what a simulation shows into rows.
 
-use crate::room::Room;
+use crate::row_budget::RowBudget;
 use data_encoding::HEXLOWER;
 use farpath_experiment::Output;
 use farpath_path::{Direction, PathPacket};
@@ -36,7 +36,7 @@ const METRICS: [Metric; 14] = [
 /// offered to it. It rises in time, and is seen to fall when the next packet comes.
 pub struct RowRecorder {
     output: Output,
-    room: Room,
+    row_budget: RowBudget,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
     last: Vec<([Option<u64>; METRICS.len()], u64)>,
     /// Per flow: how long the last packet waited that reached the data receiver.
@@ -54,11 +54,11 @@ pub struct RowRecorder {
 
 impl RowRecorder {
     /// For so many flows, with what the experiment asks to be kept.
-    pub fn new(flows: usize, output: Output, room: Room) -> RowRecorder {
+    pub fn new(flows: usize, output: Output, row_budget: RowBudget) -> RowRecorder {
         let last = vec![([None; METRICS.len()], 0); flows];
         RowRecorder {
             output,
-            room,
+            row_budget,
             last,
             waits: vec![None; flows],
             series: Trace::default(),
@@ -99,7 +99,7 @@ impl RowRecorder {
         packet: &Packet,
         size: Bytes,
     ) {
-        if !self.output.segments || !self.room.take() {
+        if !self.output.segments || !self.row_budget.take() {
             return;
         }
         let (event, cause) = match event {
@@ -170,7 +170,7 @@ impl Observer for RowRecorder {
     }
 
     fn signal(&mut self, now: Instant, element: &str, direction: Direction, packet: &Packet) {
-        if !self.room.take() {
+        if !self.row_budget.take() {
             return;
         }
         let event = SegmentEvent::Passed;
@@ -205,7 +205,7 @@ impl Observer for RowRecorder {
         let (sample, samples) = half.rtt().last_sample();
         let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));
         let mut push = |metric, value| {
-            if self.room.take() {
+            if self.row_budget.take() {
                 self.series.push(SeriesRow { time: now, flow: flow.number, metric, value });
             }
         };

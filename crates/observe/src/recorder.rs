@@ -3,7 +3,7 @@
 use crate::capture::{Capture, CaptureError};
 use crate::passive::{Counts, FlowPorts, PassiveAnalyzer, Seen};
 use crate::record::RowRecorder;
-use crate::room::Room;
+use crate::row_budget::RowBudget;
 use crate::series::Series;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_experiment::Output;
@@ -33,19 +33,20 @@ pub struct PacketRecorder<W> {
 }
 
 impl<W: Write> PacketRecorder<W> {
-    /// Records these flows, as far as the experiment asks for it and there is room.
+    /// Records these flows, as far as the experiment asks for it and there is room for rows.
     pub fn new(
         flows: &[FlowPorts],
         output: Output,
-        room: &Room,
+        row_budget: &RowBudget,
         capture: Option<Capture<W>>,
     ) -> PacketRecorder<W> {
-        let queues =
-            (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::within(number, room.clone())));
+        let queues = (0..)
+            .zip(flows)
+            .map(|(number, flow)| (flow.direction, Series::within(number, row_budget.clone())));
         PacketRecorder {
             analyzer: PassiveAnalyzer::new(flows.iter().copied()),
             opened: vec![None; flows.len()],
-            recorder: RowRecorder::new(flows.len(), output, room.clone()),
+            recorder: RowRecorder::new(flows.len(), output, row_budget.clone()),
             queues: queues.take_while(|_| output.series).collect(),
             waits: vec![None; flows.len()],
             messages: vec![None; flows.len()],
@@ -70,7 +71,7 @@ impl<W: Write> PacketRecorder<W> {
 
     /// The round trips of a flow's data sender, and how long its packets waited.
     pub fn delays(&self, flow: u32) -> DelayFigures {
-        DelayFigures::of(self.analyzer.flow(flow).rtts(), self.waits[flow as usize].as_ref())
+        DelayFigures::from_histograms(self.analyzer.flow(flow).rtts(), self.waits[flow as usize].as_ref())
     }
 
     /// When the flow's first SYN was sent.

@@ -3,7 +3,7 @@
 //! Linux counts in segments of `snd_mss`; here they are bytes, as everywhere. Values between two samples are not seen:
 //! a simulation, which writes every change, shows more of the same.
 
-use crate::room::Room;
+use crate::row_budget::RowBudget;
 use farpath_run::{Metric, SeriesRow};
 #[cfg(target_os = "linux")]
 use farpath_traffic::Sample;
@@ -19,24 +19,26 @@ pub struct Series {
     last: BTreeMap<Metric, u64>,
     rows: Vec<SeriesRow>,
     /// Where others bound the rows: none.
-    room: Option<Room>,
+    row_budget: Option<RowBudget>,
 }
 
 impl Series {
     /// Of nothing yet.
     pub fn new(flow: u32) -> Series {
-        Series { flow, last: BTreeMap::new(), rows: Vec::new(), room: None }
+        Series { flow, last: BTreeMap::new(), rows: Vec::new(), row_budget: None }
     }
 
     /// Of nothing yet, with the room of its run.
-    pub fn within(flow: u32, room: Room) -> Series {
-        Series { room: Some(room), ..Series::new(flow) }
+    pub fn within(flow: u32, row_budget: RowBudget) -> Series {
+        Series { row_budget: Some(row_budget), ..Series::new(flow) }
     }
 
     /// Takes note of a value; of one that is not known, nothing.
     pub fn note(&mut self, time: Instant, metric: Metric, value: Option<u64>) {
         let Some(value) = value else { return };
-        if self.last.insert(metric, value) != Some(value) && self.room.as_ref().is_none_or(Room::take) {
+        if self.last.insert(metric, value) != Some(value)
+            && self.row_budget.as_ref().is_none_or(RowBudget::take)
+        {
             self.rows.push(SeriesRow { time, flow: self.flow, metric, value });
         }
     }
@@ -154,14 +156,16 @@ mod tests {
     fn rows_of_an_emulation_share_the_room_of_their_run() {
         let text = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 kB\"\nbudget.rows = 5\n";
         let experiment = Experiment::parse(text, "test.toml", &[]).expect("good");
-        let room = Room::of_run(&experiment.point(0).scenario);
-        let mut both = [0, 1].map(|flow| Series::within(flow, room.clone()));
+        let row_budget = RowBudget::for_run(&experiment.point(0).scenario);
+        let mut both = [0, 1].map(|flow| Series::within(flow, row_budget.clone()));
         for value in 0..4 {
             both.iter_mut()
                 .for_each(|series| series.note(Instant::from_nanos(value), Metric::Queue, Some(value)));
         }
         assert_eq!(Series::merged(both).len(), 5);
-        assert!(room.caveat().is_some_and(|said| said.contains("5 rows") && said.contains("3 left out")));
+        assert!(
+            row_budget.caveat().is_some_and(|said| said.contains("5 rows") && said.contains("3 left out"))
+        );
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct AirTime([Duration; AirUse::ALL.len()]);
 
 impl AirTime {
     /// For this.
-    pub fn of(&self, what: AirUse) -> Duration {
+    pub fn time_in(&self, what: AirUse) -> Duration {
         self.0[what as usize]
     }
 

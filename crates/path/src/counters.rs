@@ -17,7 +17,7 @@ impl DropCounts {
     }
 
     /// Packets dropped for this cause.
-    pub fn of(&self, cause: DropCause) -> u64 {
+    pub fn count_of(&self, cause: DropCause) -> u64 {
         self.0[cause as usize]
     }
 

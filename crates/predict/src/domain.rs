@@ -35,7 +35,7 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
         );
     }
     if bbr && flow.view.handshake_rtt >= MIN_RTT_TIME {
-        // What follows hangs on single ACKs.
+        // What follows depends on single ACKs.
         return Some(format!(
             "BBR forgets its smallest round trip after {MIN_RTT_TIME}, and one takes {}: there is no model of that",
             flow.view.handshake_rtt

@@ -4,7 +4,7 @@
 //! what the path does to a window. `docs/models/transient.md` has it in full, and what it was checked against.
 
 mod ascent;
-mod far;
+mod beyond_sender;
 mod lattice;
 mod net;
 mod paced;

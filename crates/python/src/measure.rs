@@ -6,7 +6,7 @@ use crate::results::Results;
 use crate::wait::{Going, wait};
 use farpath_engine::{jobs, provenance};
 use farpath_measure::{Family, Key, Peer, Probing, can_be_measured, estimate, measure as measure_point};
-use farpath_report::html::asked;
+use farpath_report::html::summary_of_experiment;
 use farpath_run::{Engine, Run};
 use farpath_units::{Bytes, Duration};
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub fn measure(
     let possible = experiment.points().try_for_each(|point| can_be_measured(&point));
     possible.map_err(|refused| error::engine(py, &refused))?;
     let jobs = jobs(&experiment, &[Engine::Measure]);
-    let (asked, wanted) = (asked(&experiment, jobs.len() as u64), jobs.len());
+    let (asked, wanted) = (summary_of_experiment(&experiment, jobs.len() as u64), jobs.len());
     let going = Going::default();
     going.total.store(wanted as u64, Ordering::Relaxed);
     let made = wait(py, going, progress, move |going| {

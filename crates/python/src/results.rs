@@ -6,7 +6,7 @@ use crate::table::Table;
 use crate::wait::{Going, wait};
 use farpath_emulate::{EmulateError, can_all_be_emulated};
 use farpath_engine::{EngineError, Job, can_all_be_answered, jobs, run_all};
-use farpath_report::html::{Traces, asked, run_page};
+use farpath_report::html::{Traces, run_page, summary_of_experiment};
 use farpath_report::tables::ComparisonTable;
 use farpath_run::{Engine, ExperimentSummary, PointSummary, ResultsDir, Run, RunKey};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
@@ -62,7 +62,7 @@ pub fn run(
         jobs.truncate(1);
     }
     jobs.iter_mut().for_each(|job: &mut Job| job.trace |= trace);
-    let (asked, wanted) = (asked(&experiment, jobs.len() as u64), jobs.len());
+    let (asked, wanted) = (summary_of_experiment(&experiment, jobs.len() as u64), jobs.len());
     let going = Going::default();
     going.total.store(wanted as u64, Ordering::Relaxed);
     let made = wait(py, going, progress, move |going| {
@@ -184,7 +184,7 @@ impl Results {
 
     fn page(&self) -> farpath_report::html::Page {
         let mut traces =
-            Traces::of(self.runs.iter().map(Run::key).collect::<std::collections::BTreeSet<RunKey>>());
+            Traces::for_runs(self.runs.iter().map(Run::key).collect::<std::collections::BTreeSet<RunKey>>());
         self.runs.iter().for_each(|run| traces.add(run));
         run_page(&self.asked, &self.runs, &traces, self.runs.len() == self.wanted)
     }

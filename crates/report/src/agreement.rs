@@ -51,7 +51,7 @@ pub struct Agreement {
     pub against: Engine,
     /// Half of the points are nearer than this: a share of the second's number.
     pub median: f64,
-    /// Nine in ten of the points are nearer than this.
+    /// 90th percentile of the difference over the points.
     pub p90: f64,
     /// The worst first.
     pub points: Vec<PointError>,
@@ -145,12 +145,13 @@ fn error(quantity: Quantity, point: u64, ones: &[&Run], others: &[&Run]) -> Opti
         ones.retain(|seed, _| common.contains(seed));
         others.retain(|seed, _| common.contains(seed));
     }
-    let (a, b) = (Statistic::of(ones.values().copied())?, Statistic::of(others.values().copied())?);
+    let (a, b) =
+        (Statistic::from_values(ones.values().copied())?, Statistic::from_values(others.values().copied())?);
     if b.mean == 0.0 || (quantity != Quantity::TransferTime && b.mean < LEAST_EVENTS) {
         return None;
     }
     let noise = if is_paired {
-        Statistic::of(paired).and_then(|difference| difference.ci95())
+        Statistic::from_values(paired).and_then(|difference| difference.ci95())
     } else if ones.contains_key(&None) {
         // A prediction has no runs that differ.
         b.ci95()

@@ -17,14 +17,14 @@ mod plots;
 mod reach;
 mod relays;
 mod run_page;
-mod short;
+mod summary_lines;
 mod sweep;
 pub(crate) mod trace;
 
 pub use data::{Columns, Figure};
 pub use decimate::{decimate, spread};
 pub use diagnosis::diagnosis_page;
-pub use experiment_summary::{asked, asked_of, asked_of_programs};
+pub use experiment_summary::{summary_of_experiment, summary_of_programs, summary_of_results};
 pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section};
 pub use plots::{definition, plot_names};

@@ -1,4 +1,4 @@
-//! The signalling of explicit rate as a ladder: the ends and what stands between them side by side, time downwards.
+//! Sequence diagram of the signalling of explicit rate: the ends and what stands between them side by side, time downwards.
 
 use crate::html::{Columns, Figure};
 use crate::signals::{Signal, signals};
@@ -58,7 +58,7 @@ impl SequenceDiagram {
         let mut messages: Vec<Message> = all
             .iter()
             .filter(|signal| signal.hops[0].time <= first.time)
-            .map(|signal| Message::of(signal, &lanes, start))
+            .map(|signal| Message::from_signal(signal, &lanes, start))
             .collect();
         let last = lanes.len() - 1;
         let data = first.direction == "forward";
@@ -217,7 +217,7 @@ impl SequenceDiagram {
 }
 
 impl Message {
-    fn of(signal: &Signal, lanes: &[String], start: Instant) -> Message {
+    fn from_signal(signal: &Signal, lanes: &[String], start: Instant) -> Message {
         let last = lanes.len() - 1;
         let forward = signal.is_forward();
         let step = |lane: usize| if forward { lane + 1 } else { lane.saturating_sub(1) };

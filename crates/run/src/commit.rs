@@ -48,7 +48,7 @@ impl Staging {
         #[cfg(unix)]
         name.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let folder = name.tempdir_in(results)?;
-        let identity = Identity::of(&fs::symlink_metadata(folder.path())?);
+        let identity = Identity::from_metadata(&fs::symlink_metadata(folder.path())?);
         let staging = Staging { folder, identity, probed: now() };
         staging.probe()?;
         Ok(staging)
@@ -80,7 +80,7 @@ impl Staging {
     /// Whether this is still the folder that was made, and no link that somebody has put in its place.
     fn is_same(&self, folder: &Path) -> io::Result<()> {
         match fs::symlink_metadata(folder) {
-            Ok(about) if Identity::of(&about) == self.identity => Ok(()),
+            Ok(about) if Identity::from_metadata(&about) == self.identity => Ok(()),
             Ok(_) => Err(io::Error::new(ErrorKind::NotFound, "another folder has taken its place")),
             Err(error) => Err(error),
         }
@@ -99,7 +99,7 @@ impl Staging {
         let Staging { folder, identity, .. } = self;
         let _ = folder.keep();
         match fs::symlink_metadata(&committed) {
-            Ok(about) if Identity::of(&about) == identity => {}
+            Ok(about) if Identity::from_metadata(&about) == identity => {}
             Ok(_) => return Err(io::Error::other("another folder has taken its place")),
             Err(error) => return Err(error),
         }
@@ -113,7 +113,7 @@ impl Staging {
 struct Identity(bool, Option<(u64, u64)>);
 
 impl Identity {
-    fn of(about: &Metadata) -> Identity {
+    fn from_metadata(about: &Metadata) -> Identity {
         #[cfg(unix)]
         let number = Some(std::os::unix::fs::MetadataExt::dev(about))
             .zip(Some(std::os::unix::fs::MetadataExt::ino(about)));

@@ -5,7 +5,7 @@ use farpath_units::DurationHistogram;
 
 impl DelayFigures {
     /// What these round trips say, and what these waits, where the path has a queue.
-    pub fn of(rtts: &DurationHistogram, waits: Option<&DurationHistogram>) -> DelayFigures {
+    pub fn from_histograms(rtts: &DurationHistogram, waits: Option<&DurationHistogram>) -> DelayFigures {
         DelayFigures {
             mean_rtt: rtts.mean(),
             p95_rtt: rtts.percentile(95),

@@ -62,7 +62,7 @@ impl Results {
     }
 
     /// What was asked; results of early versions do not say.
-    pub fn asked(&self) -> Option<&ExperimentSummary> {
+    pub fn experiment_summary(&self) -> Option<&ExperimentSummary> {
         self.manifest.asked.as_ref()
     }
 

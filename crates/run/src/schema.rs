@@ -484,12 +484,12 @@ macro_rules! summary {
             pub(crate) fn from_flows<'a>(runs: impl Iterator<Item = &'a [$Row]> + Clone) -> $Summary {
                 $Summary {
                     $($($(
-                        $name: $crate::Statistic::of(
+                        $name: $crate::Statistic::from_values(
                             runs.clone().filter_map(|flows| of_run!(flows, ($field) $(, $of_run)?)),
                         ),
                     )+)?)+
                     $($($($(
-                        $inner_name: $crate::Statistic::of(
+                        $inner_name: $crate::Statistic::from_values(
                             runs.clone().filter_map(|flows| of_run!(flows, ($group.$inner))),
                         ),
                     )+)?)+)*

@@ -19,7 +19,7 @@ pub struct Statistic {
 
 impl Statistic {
     /// Of some values; `None` for no values.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Statistic> {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Statistic> {
         let (mut n, mut mean, mut squares) = (0_u64, 0.0, 0.0);
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values {
@@ -58,8 +58,8 @@ pub struct Share {
 
 impl Share {
     /// Of trials that came out as 1 or 0; `None` for no trials.
-    pub fn of(trials: impl IntoIterator<Item = f64>) -> Option<Share> {
-        Statistic::of(trials).map(|Statistic { n, mean, .. }| Share { trials: n, share: mean })
+    pub fn from_trials(trials: impl IntoIterator<Item = f64>) -> Option<Share> {
+        Statistic::from_values(trials).map(|Statistic { n, mean, .. }| Share { trials: n, share: mean })
     }
 
     /// The 95 % confidence interval of the probability, by Wilson's score (Wilson 1927); unknown for a prediction.
@@ -113,16 +113,16 @@ mod tests {
     #[test]
     fn a_spread_that_no_number_holds_is_not_known() {
         // The squares of their deviations are beyond an f64.
-        let wide = Statistic::of([1e200, 3e200]).expect("two values");
+        let wide = Statistic::from_values([1e200, 3e200]).expect("two values");
         assert_eq!((wide.mean, wide.sd, wide.ci95()), (2e200, None, None));
-        let endless = Statistic::of([1.0, f64::INFINITY]).expect("two values");
+        let endless = Statistic::from_values([1.0, f64::INFINITY]).expect("two values");
         assert_eq!((endless.sd, endless.ci95()), (None, None));
     }
 
     #[test]
     fn statistics_of_a_hand_computed_sample() {
         // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, squares of the deviations 32.
-        let s = Statistic::of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        let s = Statistic::from_values([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert_eq!((s.n, s.mean, s.min, s.max), (8, 5.0, 2.0, 9.0));
         assert!(close(s.sd.unwrap(), (32.0_f64 / 7.0).sqrt()));
         // t(0.975, 7) = 2.364624
@@ -131,14 +131,14 @@ mod tests {
 
     #[test]
     fn one_value_has_no_deviation_and_none_has_no_statistic() {
-        let one = Statistic::of([3.5]).unwrap();
+        let one = Statistic::from_values([3.5]).unwrap();
         assert_eq!((one.n, one.mean, one.sd, one.ci95()), (1, 3.5, None, None));
-        assert_eq!(Statistic::of([]), None);
+        assert_eq!(Statistic::from_values([]), None);
     }
 
     #[test]
     fn equal_values_have_a_deviation_of_exactly_zero() {
-        let s = Statistic::of([50.166_942_4; 20]).unwrap();
+        let s = Statistic::from_values([50.166_942_4; 20]).unwrap();
         assert_eq!((s.mean, s.sd, s.ci95()), (50.166_942_4, Some(0.0), Some(0.0)));
     }
 
@@ -148,11 +148,11 @@ mod tests {
         let tables = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)];
         for (good, trials, low, high) in tables.into_iter().chain([(1, 29, 0.0061, 0.1718)]) {
             let ones = (0..trials).map(|trial| f64::from(u8::from(trial < good)));
-            let share = Share::of(ones).unwrap();
+            let share = Share::from_trials(ones).unwrap();
             let found = share.interval().unwrap();
             assert!((found.0 - low).abs() < 6e-5 && (found.1 - high).abs() < 6e-5, "{share:?} {found:?}");
         }
         assert_eq!(Share { trials: 0, share: 0.5 }.interval(), None);
-        assert_eq!(Share::of([]), None);
+        assert_eq!(Share::from_trials([]), None);
     }
 }

@@ -26,7 +26,7 @@ impl MessageRow {
 
 impl StreamFigures {
     /// What these messages of one flow, in their order, say.
-    pub fn of(rows: &[MessageRow], messages: &Messages, playout: Playout) -> StreamFigures {
+    pub fn from_rows(rows: &[MessageRow], messages: &Messages, playout: Playout) -> StreamFigures {
         let arrived = || rows.iter().filter_map(|row| Some((row, row.arrived?)));
         let lag = |row: &MessageRow| Some(row.written?.saturating_since(row.due));
         let mut responses: Vec<Duration> =
@@ -117,7 +117,7 @@ mod tests {
 
     fn stalling(rows: &[MessageRow]) -> StreamFigures {
         let playout = Playout { buffer: Duration::from_millis(15), late: Late::Stall };
-        StreamFigures::of(rows, &MESSAGES, playout)
+        StreamFigures::from_rows(rows, &MESSAGES, playout)
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         // To be played at 140 ms; the sixth, due at 150, came at 170 ms in time.
         assert_eq!(figures.time_to_timely, Some(Duration::from_millis(30)));
         let playout = Playout { buffer: Duration::from_millis(15), late: Late::Discard };
-        let figures = StreamFigures::of(&rows, &MESSAGES, playout);
+        let figures = StreamFigures::from_rows(&rows, &MESSAGES, playout);
         assert_eq!((figures.discarded_messages, figures.stall_time), (Some(3.0), None));
     }
 

@@ -95,7 +95,7 @@ fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
     }
     // The flows of one run meet different losses, but for those that a queue makes.
     let share = |of_flow: fn(&FlowRow) -> Option<f64>| {
-        let share = Share::of(runs.iter().flat_map(|run| &run.flows).filter_map(of_flow))?;
+        let share = Share::from_trials(runs.iter().flat_map(|run| &run.flows).filter_map(of_flow))?;
         Some(if engine == Engine::Predict { Share { trials: 0, ..share } } else { share })
     };
     PointSummary {
@@ -112,7 +112,7 @@ fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
 
 /// Mean over the flows for which the value is known.
 pub(crate) fn mean(flows: &[FlowRow], of_flow: impl Fn(&FlowRow) -> Option<f64>) -> Option<f64> {
-    Statistic::of(flows.iter().filter_map(of_flow)).map(|statistic| statistic.mean)
+    Statistic::from_values(flows.iter().filter_map(of_flow)).map(|statistic| statistic.mean)
 }
 
 /// When a flow was over, however it ended.

@@ -26,7 +26,7 @@ impl Host {
     /// The end with `config`, opposite of one with `peer`.
     pub fn new(mut connection: Connection, config: &Config, peer: &Config, jitter: Option<Jitter>) -> Host {
         let explicit = &config.explicit_rate;
-        let driver = DriverSettings::of(explicit).map(|settings| {
+        let driver = DriverSettings::from_config(explicit).map(|settings| {
             let early_window = explicit.early_window.then_some(peer.receive.buffer);
             Box::new(Driver::new(&DriverSettings { early_window, ..settings }, &mut connection))
         });

@@ -180,7 +180,7 @@ impl QosPacket for Packet {
 
     fn next_seq(&self) -> Option<u32> {
         let syn = self.segment.flags.contains(Flags::SYN);
-        Some(self.segment.seq.at(u64::from(syn)).0)
+        Some(self.segment.seq.advanced_by(u64::from(syn)).0)
     }
 
     fn acknowledged(&self) -> Option<u32> {

@@ -344,7 +344,7 @@ impl Connection {
         let closing = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         if self.is_synchronized() && !closing {
             let mut reset =
-                Segment::new(Flags::RST | Flags::ACK, self.isn.at(self.sender.max), self.ack_seq());
+                Segment::new(Flags::RST | Flags::ACK, self.isn.advanced_by(self.sender.max), self.ack_seq());
             // RFC 7323 §3.2: where timestamps were agreed on, a reset should have them too (tcp_send_active_reset()).
             reset.timestamps =
                 self.timestamps.map(|state| Timestamps { value: clock_ms(now), echo: state.recent });
@@ -376,7 +376,7 @@ impl Connection {
     fn forget_half_open(&mut self, now: Instant) {
         // RFC 9293 §3.4.1: another connection has another number. With the same, a SYN that comes late would bring to life
         // what has been given up.
-        let isn = self.isn.at((now.as_nanos() / ISN_TICK_NS).max(1));
+        let isn = self.isn.advanced_by((now.as_nanos() / ISN_TICK_NS).max(1));
         let fresh = Connection::listen(&self.config, isn);
         let before = core::mem::replace(self, fresh);
         self.stats = before.stats;
@@ -386,13 +386,13 @@ impl Connection {
     // ---- Segments out ----
 
     fn ack_seq(&self) -> Seq {
-        self.peer_isn.at(self.receiver.next())
+        self.peer_isn.advanced_by(self.receiver.next())
     }
 
     /// Puts a segment with what every segment of this connection carries where `segment` is: it is long, and not copied.
     #[inline(always)]
     fn begin_segment(&mut self, now: Instant, flags: Flags, position: u64, segment: &mut Segment) {
-        *segment = Segment::new(flags, self.isn.at(position), Seq(0));
+        *segment = Segment::new(flags, self.isn.advanced_by(position), Seq(0));
         if flags.contains(Flags::ACK) {
             segment.ack = self.ack_seq();
             if self.receiver.echoes_ce() {
@@ -466,8 +466,8 @@ impl Connection {
             let max = if segment.timestamps.is_some() { 3 } else { 4 };
             for block in self.receiver.sack_blocks(max) {
                 segment.sack.push(SackBlock {
-                    start: self.peer_isn.at(block.start),
-                    end: self.peer_isn.at(block.end),
+                    start: self.peer_isn.advanced_by(block.start),
+                    end: self.peer_isn.advanced_by(block.end),
                 });
             }
         }

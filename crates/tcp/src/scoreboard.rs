@@ -432,7 +432,7 @@ impl Scoreboard {
 
     /// When the first segment in flight was last sent. Where the times of copies are not kept: when it first was.
     pub fn first_last_sent(&self) -> Option<Instant> {
-        self.segments.front().map(|first| self.copies.of(first.end).unwrap_or(first.sent_at))
+        self.segments.front().map(|first| self.copies.time_of_copy(first.end).unwrap_or(first.sent_at))
     }
 
     /// How many segments in flight are like that.

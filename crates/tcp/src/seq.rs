@@ -4,14 +4,14 @@ use core::fmt;
 
 /// A 32-bit sequence number (RFC 9293 §3.4). It wraps, so it has no order: a 10 Gbit/s flow is round in 3.4 s.
 ///
-/// Inside the endpoint positions are `u64` and never wrap; [`Seq::at`] and [`Seq::position`]
+/// Inside the endpoint positions are `u64` and never wrap; [`Seq::advanced_by`] and [`Seq::position`]
 /// are the only crossing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 
 impl Seq {
     /// The sequence number of the byte at `position`, where position 0 has the sequence number `self`.
-    pub const fn at(self, position: u64) -> Seq {
+    pub const fn advanced_by(self, position: u64) -> Seq {
         Seq(self.0.wrapping_add(position as u32))
     }
 
@@ -43,8 +43,11 @@ mod tests {
     fn positions_survive_the_wrap() {
         let isn = Seq(u32::MAX - 10);
         for position in [0, 5, 11, 12, 1 << 31, (1 << 32) + 7, 5 << 32] {
-            assert_eq!(isn.at(position).position(isn, position.saturating_sub(1000)), Some(position));
-            assert_eq!(isn.at(position).position(isn, position + 1_000_000), Some(position));
+            assert_eq!(
+                isn.advanced_by(position).position(isn, position.saturating_sub(1000)),
+                Some(position)
+            );
+            assert_eq!(isn.advanced_by(position).position(isn, position + 1_000_000), Some(position));
         }
     }
 

@@ -263,7 +263,7 @@ pub fn field(socket: BorrowedFd<'_>, name: &str) -> io::Result<Option<u64>> {
 
 impl TcpInfo {
     /// Asks the kernel of a TCP socket.
-    pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+    pub fn from_socket(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let mut bytes = [0; ROOM];
         let len = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         let short = || io::Error::new(io::ErrorKind::InvalidData, format!("TCP_INFO of {len} bytes"));

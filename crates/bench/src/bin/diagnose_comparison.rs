@@ -1,7 +1,7 @@
 //! The same captures read by `farpath diagnose`, by the published rules of another classifier, and by Wireshark's analysis (`tshark`), beside what is
 //! true of them. `diagnose_comparison` simulates; `diagnose_comparison FILE.pcapng ...` takes captures that others have made, of which nothing is known.
 
-use farpath_bench::diagnose::{Kept, write_pcap};
+use farpath_bench::diagnose::{CapturedPacket, write_pcap};
 use farpath_bench::rounds::classify;
 use farpath_bench::transfers::{SCENARIOS, transfer};
 use farpath_diagnose::{Diagnosis, Interval, Limit, Link, TcpPacket, parse, read};
@@ -85,7 +85,7 @@ fn right(truth: &[Interval], said: &[Interval], shift: u64) -> f64 {
 }
 
 /// Frames of an interface, and their TCP packets.
-fn place(capture: &[u8], interface: u32) -> (Vec<Kept>, Vec<(u64, TcpPacket)>, i32) {
+fn place(capture: &[u8], interface: u32) -> (Vec<CapturedPacket>, Vec<(u64, TcpPacket)>, i32) {
     let (mut frames, mut packets, mut kind) = (Vec::new(), Vec::new(), 101);
     let ended = read(capture, |frame| {
         if frame.interface == interface

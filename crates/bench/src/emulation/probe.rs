@@ -21,7 +21,7 @@ const PORT: u16 = 5202;
 pub struct Errors(Vec<f64>);
 
 impl Errors {
-    fn of(mut errors_ns: Vec<f64>) -> Errors {
+    fn from_ns(mut errors_ns: Vec<f64>) -> Errors {
         errors_ns.sort_by(f64::total_cmp);
         Errors(errors_ns)
     }
@@ -61,7 +61,7 @@ pub fn one_way(near: &Namespace, far: &Namespace, delay: Duration) -> Result<Err
         sending.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?;
         received
     })?;
-    Ok(Errors::of(errors.into_iter().map(|ns| ns as f64 - delay.as_nanos() as f64).collect()))
+    Ok(Errors::from_ns(errors.into_iter().map(|ns| ns as f64 - delay.as_nanos() as f64).collect()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "probes of real time")]
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn statistics_of_a_hundred() {
-        let errors = Errors::of((1..=100).rev().map(|us| f64::from(us) * 1e3).collect());
+        let errors = Errors::from_ns((1..=100).rev().map(|us| f64::from(us) * 1e3).collect());
         assert_eq!((errors.percentile(99), errors.percentile(100), errors.mean()), (99.0, 100.0, 50.5));
         // Of 1 to n: (n² + n) / 12.
         assert!((errors.deviation() - (10_100.0_f64 / 12.0).sqrt()).abs() < 1e-9);

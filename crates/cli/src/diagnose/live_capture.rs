@@ -26,7 +26,7 @@ pub struct LiveCapture {
 }
 
 impl LiveCapture {
-    pub fn of(mut source: impl Read + Send + 'static, stop: &'static AtomicBool) -> LiveCapture {
+    pub fn from_source(mut source: impl Read + Send + 'static, stop: &'static AtomicBool) -> LiveCapture {
         let (give, chunks) = sync_channel(WAITING);
         // It may wait in a read for ever, and ends with the program then.
         thread::spawn(move || {

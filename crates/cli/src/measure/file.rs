@@ -27,7 +27,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     let wants_report = args.out.is_some() || args.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
     let mut peer = super::peer(args, host, key)?;
-    let asked = html::asked(&experiment, jobs.len() as u64);
+    let asked = html::summary_of_experiment(&experiment, jobs.len() as u64);
     let mut sink = ResultSink::new(args.out.as_deref(), args.report.as_deref(), traced)?;
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut failed = None;

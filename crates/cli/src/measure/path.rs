@@ -91,7 +91,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     };
     let complete = transfers();
     drop(bar);
-    let Finished { runs, written } = sink.finish(&asked(&upload), MEASURED.len());
+    let Finished { runs, written } = sink.finish(&summary_of_measurement(&upload), MEASURED.len());
     print(args, &peer, &found, &runs, &times)?;
     written?;
     Ok(if complete? { Ending::Done } else { Ending::Interrupted })
@@ -119,7 +119,7 @@ fn requests(found: &PathEstimate) -> u32 {
     u32::try_from(REQUESTING.as_nanos() / trip).unwrap_or(u32::MAX).clamp(5, 200)
 }
 
-fn asked(experiment: &Experiment) -> ExperimentSummary {
+fn summary_of_measurement(experiment: &Experiment) -> ExperimentSummary {
     let points = MEASURED.map(|name| SummaryPoint {
         swept: vec![("measured".to_owned(), name.to_owned())],
         ..SummaryPoint::default()
@@ -127,7 +127,7 @@ fn asked(experiment: &Experiment) -> ExperimentSummary {
     ExperimentSummary {
         axes: vec![vec!["measured".to_owned()]],
         points: points.to_vec(),
-        ..html::asked(experiment, MEASURED.len() as u64)
+        ..html::summary_of_experiment(experiment, MEASURED.len() as u64)
     }
 }
 

@@ -75,7 +75,7 @@ pub fn text(report: &LoopReport, router: &FlowRouter<WirePacket>) -> String {
     for direction in Direction::BOTH {
         for one in of(direction) {
             for cause in [DropCause::QueueOverflow, DropCause::Policing] {
-                line(&mut text, name, direction, Some(("cause", cause.name())), one.dropped.of(cause));
+                line(&mut text, name, direction, Some(("cause", cause.name())), one.dropped.count_of(cause));
             }
         }
     }

@@ -78,7 +78,7 @@ fn what_is_attached_outlives_the_loader_and_detaching_leaves_nothing() {
     }
     inside(|bpffs| {
         let before = state(bpffs);
-        let pinned = Pinned::at(bpffs);
+        let pinned = Pinned::under(bpffs);
         assert!(matches!(pinned.status(), Err(DriverError::NotAttached)));
         assert!(matches!(pinned.detach(), Err(DriverError::NotAttached)));
 
@@ -87,7 +87,7 @@ fn what_is_attached_outlives_the_loader_and_detaching_leaves_nothing() {
         assert_eq!(attached.mounted.as_deref(), Some(bpffs));
         assert_eq!(attached.devices, [("farpath0".to_owned(), rate(50_000_000))]);
         // No program of this process holds it; the file system does.
-        let status = Pinned::at(bpffs).status().unwrap();
+        let status = Pinned::under(bpffs).status().unwrap();
         assert_eq!((status.devices, status.flows), (vec!["farpath0".to_owned()], vec![]));
         let socket = common::socket("10.0.0.1:0".parse().unwrap());
         socket.set_tcp_congestion(CONTROL.as_bytes()).expect("everybody may have it");
@@ -119,7 +119,7 @@ fn what_a_killed_attach_leaves_is_found_and_undone() {
     }
     inside(|bpffs| {
         let before = state(bpffs);
-        let pinned = Pinned::at(bpffs);
+        let pinned = Pinned::under(bpffs);
         let interrupted = |left: &Path| match pinned.status() {
             Err(DriverError::Interrupted { left: found }) => assert_eq!(found, left),
             other => panic!("{other:?}"),
@@ -184,7 +184,7 @@ fn what_cannot_be_attached_is_not_attached_by_half() {
     }
     inside(|bpffs| {
         let before = state(bpffs);
-        let pinned = Pinned::at(bpffs);
+        let pinned = Pinned::under(bpffs);
         assert!(
             matches!(Device::named("nowhere0"), Err(DriverError::NoDevice { device, .. }) if device == "nowhere0")
         );
@@ -225,7 +225,7 @@ fn a_program_of_a_control_group_asks_without_knowing() {
     }
     let asked = std::panic::catch_unwind(|| {
         inside(|bpffs| {
-            let pinned = Pinned::at(bpffs);
+            let pinned = Pinned::under(bpffs);
             let settings = Settings::new("cubic");
             pinned
                 .attach(&[(device(), rate(50_000_000))], std::slice::from_ref(&group), &settings, true)

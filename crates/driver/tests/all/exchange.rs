@@ -332,7 +332,7 @@ fn a_window_that_no_syn_ack_can_say_is_said_behind_it() {
         let expected = Segment {
             window: ack.window,
             timestamps: syn_ack.timestamps,
-            ..Segment::new(Flags::ACK, syn_ack.seq.at(1), syn_ack.ack)
+            ..Segment::new(Flags::ACK, syn_ack.seq.advanced_by(1), syn_ack.ack)
         };
         assert_eq!(ack, expected, "an ACK as any other");
         // Half of the receive buffer of 16 MB (net.ipv4.tcp_rmem): the rest is for what the kernel needs itself.

@@ -106,7 +106,7 @@ struct Losses {
 impl Transit for Losses {
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
         let lost = self.count.counts(packet)
-            && self.draws[direction].happens(Chance::from(self.rate[direction].at(now)));
+            && self.draws[direction].happens(Chance::from(self.rate[direction].value_at(now)));
         lost_if(lost, DropCause::Loss, now)
     }
 }
@@ -189,7 +189,8 @@ struct Errors {
 
 impl Transit for Errors {
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
-        let rate = packet_error_rate(self.ber[direction].at(now), packet.size + self.overhead, self.linear);
+        let rate =
+            packet_error_rate(self.ber[direction].value_at(now), packet.size + self.overhead, self.linear);
         lost_if(self.draws[direction].happens(rate.into()), DropCause::BitErrors, now)
     }
 }

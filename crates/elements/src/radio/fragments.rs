@@ -17,7 +17,7 @@ pub(crate) struct Fragments {
 impl Fragments {
     /// RFC 791 §3.2: all but the last carry a multiple of 8 bytes, and each has a header of its own. `mtu` has room for
     /// 8 bytes behind one.
-    pub fn of(size: Bytes, mtu: Bytes) -> Fragments {
+    pub fn for_packet(size: Bytes, mtu: Bytes) -> Fragments {
         if size <= mtu {
             return Fragments { full: size, last: size, count: 1 };
         }
@@ -44,14 +44,14 @@ mod tests {
 
     #[test]
     fn a_packet_that_fits_is_one_piece() {
-        let whole = Fragments::of(Bytes(1500), Bytes(1500));
+        let whole = Fragments::for_packet(Bytes(1500), Bytes(1500));
         assert_eq!((whole.count(), whole.size(0)), (1, Bytes(1500)));
     }
 
     #[test]
     fn fragments_carry_multiples_of_eight_bytes_behind_a_header_each() {
         // RFC 791 section 3.2: 1480 B behind a header of 20 B in frames of 576 B: 552 + 552 + 376.
-        let pieces = Fragments::of(Bytes(1500), Bytes(576));
+        let pieces = Fragments::for_packet(Bytes(1500), Bytes(576));
         let sizes: Vec<u64> = (0..pieces.count()).map(|n| pieces.size(n).0).collect();
         assert_eq!(sizes, [572, 572, 396]);
     }

@@ -86,7 +86,7 @@ impl Ledger {
     }
 
     /// The account, with what has passed until `now` in silence. What is under way is in it once it is over.
-    pub fn at(mut self, now: Instant, silence: Option<AirUse>) -> AirTime {
+    pub fn totals_at(mut self, now: Instant, silence: Option<AirUse>) -> AirTime {
         if let Some(silence) = silence {
             self.charge(now, silence);
         }

@@ -303,7 +303,7 @@ impl<P: PathPacket> Radio<P> {
     fn happen(&mut self) {
         let Some((now, event)) = self.events.pop() else { return };
         if let Some(rate) = &self.rate {
-            self.spec.rate = rate.at(now);
+            self.spec.rate = rate.value_at(now);
         }
         match event {
             Event::Wake { station, number } => {
@@ -353,7 +353,7 @@ impl<P: PathPacket> Radio<P> {
             return;
         }
         *filled += packet;
-        let fragments = Fragments::of(packet, self.spec.mtu);
+        let fragments = Fragments::for_packet(packet, self.spec.mtu);
         let waiting =
             Waiting { load: Load::Others, size: packet, since: None, fragments, arrived: 0, attempts: 0 };
         self.stations[station].push(now, Direction::Forward, waiting);
@@ -833,7 +833,7 @@ impl<P: PathPacket> Radio<P> {
         let (send, listen) = (power.send.as_watts_f64(), power.listen.as_watts_f64());
         let transceivers = f64::from(self.spec.hops + 1) / f64::from(self.spec.hops);
         AirEnergy::from_fn(|what| {
-            let (time, sent) = (time.of(what).as_secs_f64(), sent.of(what).as_secs_f64());
+            let (time, sent) = (time.time_in(what).as_secs_f64(), sent.time_in(what).as_secs_f64());
             send * sent + listen * (transceivers * time - sent).max(0.0)
         })
     }
@@ -877,7 +877,7 @@ impl<P: PathPacket + Clone> PathElement<P> for Radio<P> {
         }
         self.held += 1;
         self.fill(station, direction, size);
-        let fragments = Fragments::of(size, self.spec.mtu);
+        let fragments = Fragments::for_packet(size, self.spec.mtu);
         self.enqueue(
             now,
             place,
@@ -943,7 +943,7 @@ impl<P: PathPacket + Clone> PathElement<P> for Radio<P> {
         let full = self.spec.duplex == Duplex::Full;
         let channel_time = |(number, channel): (usize, &Channel)| {
             let silent = (channel.calls == 0 && channel.won == 0).then(|| self.quiet_use(number));
-            let time = channel.ledger.at(now, silent);
+            let time = channel.ledger.totals_at(now, silent);
             ChannelTime {
                 name: self.name.clone(),
                 hop: if full { number / 2 } else { number },

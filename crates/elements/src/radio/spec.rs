@@ -327,7 +327,7 @@ impl Element for RadioSpec {
 
     /// Over idle radios, without the drawn waits between two exchanges.
     fn lone_delay(&self, _direction: Direction, size: Bytes) -> Duration {
-        let fragments = Fragments::of(size, self.mtu);
+        let fragments = Fragments::for_packet(size, self.mtu);
         let exchanges = fragments.count().div_ceil(u64::from(self.burst.max(1)));
         let on_air: Duration = (0..fragments.count()).map(|n| self.frame_time(fragments.size(n))).sum();
         let hop = self.access_time() * exchanges + self.answer_time() * (exchanges - 1) + on_air;

@@ -223,7 +223,7 @@ fn who_sends_more_than_granted_is_policed_and_says_why() {
         assert!(matches!(verdict, Verdict::Dropped { cause: DropCause::Policing, .. }), "{verdict:?}");
     }
     let counters = &path.counters()[0];
-    assert_eq!((counters.dropped.of(DropCause::Policing), counters.delivered), (3, 3));
+    assert_eq!((counters.dropped.count_of(DropCause::Policing), counters.delivered), (3, 3));
 }
 
 #[test]

@@ -34,6 +34,6 @@ fn routers_add_up_along_a_path_and_differ_by_direction() {
     let fate: Vec<_> = out.iter().map(|out| (out.2.id, out.2.ttl, out.3)).collect();
     assert_eq!(fate, [(1, 0, Some(DropCause::Ttl)), (2, 62, None)]);
     let counters = counters_of(&path, "far", FORWARD);
-    assert_eq!((counters.offered, counters.delivered, counters.dropped.of(DropCause::Ttl)), (1, 0, 1));
+    assert_eq!((counters.offered, counters.delivered, counters.dropped.count_of(DropCause::Ttl)), (1, 0, 1));
     assert_eq!(path.held(), 0);
 }

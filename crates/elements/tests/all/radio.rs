@@ -71,7 +71,7 @@ pub fn arrived(out: &[Out]) -> Vec<(u64, u64)> {
 /// Fractions of the time until `end`, one channel's.
 fn share(path: &Path<Packet>, end: Instant, what: AirUse) -> f64 {
     let air = path.air(end).remove(0).time;
-    air.of(what).as_secs_f64() / end.as_secs_f64()
+    air.time_in(what).as_secs_f64() / end.as_secs_f64()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_burst_is_answered_once() {
     let end = at_ms(138 + 12 + 88 + 12);
     take_all(&mut path, end);
     let air = path.air(end).remove(0).time;
-    let ms = |what| air.of(what).as_nanos() / 1_000_000;
+    let ms = |what| air.time_in(what).as_nanos() / 1_000_000;
     assert_eq!(AirUse::ALL.map(ms), [150, 0, 0, 16, 4, 80, 0, 0, 0, 0]);
     assert_eq!(air.total(), end.since_start());
 }
@@ -127,7 +127,7 @@ fn stations_that_call_together_hear_nobody_and_wait() {
     let first = out[0].0.as_nanos() / 1_000_000;
     assert!((36 + 80 + 38..=36 + 120 + 88).contains(&first), "{first}");
     let end = out.last().expect("two").0 + Duration::from_millis(12);
-    assert_eq!(path.air(end).remove(0).time.of(AirUse::Collision), Duration::from_millis(36));
+    assert_eq!(path.air(end).remove(0).time.time_in(AirUse::Collision), Duration::from_millis(36));
     assert!(share(&path, end, AirUse::Backoff) > 0.2);
 }
 
@@ -173,7 +173,7 @@ fn a_queue_holds_what_is_being_sent_until_that_is_acknowledged() {
     let mut path = build(&radio(plain()), 1);
     let out = run(&mut path, &together(Forward, 1..=10, 1000));
     assert_eq!(arrived(&out).len(), 8);
-    assert_eq!(counters_of(&path, "radio", Forward).dropped.of(DropCause::QueueOverflow), 2);
+    assert_eq!(counters_of(&path, "radio", Forward).dropped.count_of(DropCause::QueueOverflow), 2);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn without_polls_a_burst_is_sent_unasked() {
     assert_eq!(arrived(&out).len(), 2);
     let end = out.last().expect("two").0 + Duration::from_millis(12);
     // 10 turn, 50 data, 10 turn, 2 link ACK.
-    assert_eq!(path.air(end).remove(0).time.of(AirUse::Collision), Duration::from_millis(72));
+    assert_eq!(path.air(end).remove(0).time.time_in(AirUse::Collision), Duration::from_millis(72));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn one_more_hop_leaves_the_draws_of_the_others_alone() {
     let first_hop = |hops| {
         let mut path = build(&radio(noisy(hops)), 3);
         run(&mut path, &[(Instant::ZERO, Forward, sized(1, 1500))]);
-        path.air(at_ms(0)).remove(0).time.of(AirUse::Damaged)
+        path.air(at_ms(0)).remove(0).time.time_in(AirUse::Damaged)
     };
     assert_eq!(first_hop(1), first_hop(2));
 }

@@ -147,7 +147,7 @@ fn hidden_stations_hit_frames_and_heard_ones_do_not() {
     let hits = |air: &ChannelTime| sum(&air.stations, |station| station.hit);
     assert_eq!(hits(&heard), 0);
     assert!(hits(&hidden) > 100, "{:?}", hidden.stations);
-    assert!(hidden.time.of(AirUse::Damaged) > Duration::ZERO);
+    assert!(hidden.time.time_in(AirUse::Damaged) > Duration::ZERO);
     // All that is theirs gets less through; the station that they are hidden from may gain by it.
     let theirs = |air: &ChannelTime| sum(&air.stations[2..], |station| station.delivered);
     assert!(theirs(&hidden) < theirs(&heard) * 9 / 10, "{} {}", theirs(&hidden), theirs(&heard));
@@ -348,9 +348,9 @@ fn who_is_silent_uses_no_air() {
     let mut path = build(&radio(with(&[others(4, 1_000)])), 1);
     run(&mut path, &together(Reverse, 0..4, 500));
     let air = path.air(at_s(1_000)).remove(0);
-    assert!(air.time.of(AirUse::Others) > Duration::ZERO);
+    assert!(air.time.time_in(AirUse::Others) > Duration::ZERO);
     let nobody = build(&radio(plain()), 1).air(at_s(1_000)).remove(0);
-    assert_eq!((nobody.time.of(AirUse::Others), nobody.stations.len()), (Duration::ZERO, 0));
+    assert_eq!((nobody.time.time_in(AirUse::Others), nobody.stations.len()), (Duration::ZERO, 0));
 }
 
 #[test]
@@ -363,9 +363,9 @@ fn a_relay_holds_back_on_the_air_that_it_hears_others_on_and_on_no_other() {
     run(&mut path, &offers);
     let air = path.air(at_s(500));
     let [first, second] = &air[..] else { panic!("two hops") };
-    assert!(first.time.of(AirUse::Others) > Duration::from_secs(250), "{:?}", first.time);
+    assert!(first.time.time_in(AirUse::Others) > Duration::from_secs(250), "{:?}", first.time);
     assert!(first.stations[0].held_back > 0, "{:?}", first.stations);
     // Nothing is in the way of the second one's packets.
-    assert_eq!(second.time.of(AirUse::Data), Duration::from_secs(2), "{:?}", second.time);
-    assert_eq!(second.time.of(AirUse::Backoff), Duration::ZERO, "{:?}", second.time);
+    assert_eq!(second.time.time_in(AirUse::Data), Duration::from_secs(2), "{:?}", second.time);
+    assert_eq!(second.time.time_in(AirUse::Backoff), Duration::ZERO, "{:?}", second.time);
 }

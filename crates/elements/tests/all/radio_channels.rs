@@ -9,7 +9,7 @@ use farpath_units::{Bytes, Duration, Instant, Power};
 use Direction::{Forward, Reverse};
 
 fn backoff(channel: &ChannelTime) -> Duration {
-    channel.time.of(AirUse::Backoff)
+    channel.time.time_in(AirUse::Backoff)
 }
 
 /// Runs it, and looks at its channels whenever something is due.
@@ -153,7 +153,7 @@ fn polls_of_no_length_are_answered_before_the_caller_gives_up() {
     // The first leaves alone, before the others have come; a link ACK of 2 ms; two frames of 100 ms; another link ACK.
     assert_eq!(arrived(&out), [(1, 100), (2, 202), (3, 302), (4, 404)]);
     take_all(&mut path, at_ms(406));
-    assert_eq!(path.air(at_ms(406))[0].time.of(AirUse::Collision), Duration::ZERO);
+    assert_eq!(path.air(at_ms(406))[0].time.time_in(AirUse::Collision), Duration::ZERO);
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl RealTime {
     /// # Errors
     /// `EPERM` without root, CAP_SYS_NICE or an RLIMIT_RTPRIO of 20.
     pub(crate) fn enter() -> io::Result<RealTime> {
-        RealTime::at(LOOP)
+        RealTime::with_priority(LOOP)
     }
 
     /// Asks for it, for a program at one end: while one that holds its socket waits for a processor, what arrives waits for
@@ -33,10 +33,10 @@ impl RealTime {
     /// # Errors
     /// `EPERM` without root, CAP_SYS_NICE or an RLIMIT_RTPRIO of 10.
     pub fn of_program() -> io::Result<RealTime> {
-        RealTime::at(PROGRAM)
+        RealTime::with_priority(PROGRAM)
     }
 
-    fn at(priority: libc::c_int) -> io::Result<RealTime> {
+    fn with_priority(priority: libc::c_int) -> io::Result<RealTime> {
         let before = current()?;
         set(libc::SCHED_FIFO, priority)?;
         Ok(RealTime { before, _not_send: PhantomData })

@@ -5,7 +5,7 @@ use farpath_emu::{PacketEvent, Queues, WirePacket};
 use farpath_observe::drops::drops_by_cause;
 use farpath_observe::passive::{PassiveFlow, Seen};
 use farpath_observe::recorder::on_path;
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_observe::series::Series;
 use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::{DelayFigures, FlowRow, Metric, Outcome, ProgramFigures, SeriesRow};
@@ -146,13 +146,13 @@ pub(super) struct Connections {
     open: Vec<Open>,
     unlisted: u64,
     /// Where series are recorded.
-    room: Option<Room>,
+    row_budget: Option<RowBudget>,
 }
 
 impl Connections {
     /// Those of a run that records series, where there is room for some.
-    pub fn new(room: Option<Room>) -> Connections {
-        Connections { room, ..Connections::default() }
+    pub fn new(row_budget: Option<RowBudget>) -> Connections {
+        Connections { row_budget, ..Connections::default() }
     }
 
     /// Takes note of a packet; gives the number of its connection.
@@ -227,7 +227,7 @@ impl Connections {
         self.numbers.insert(key, number);
         let way = || Way {
             tcp: (key.protocol == TCP).then(Box::default),
-            series: self.room.clone().map(|room| Series::within(number as u32, room)),
+            series: self.row_budget.clone().map(|row_budget| Series::within(number as u32, row_budget)),
             ..Way::default()
         };
         let ways = [way(), way()];
@@ -395,7 +395,7 @@ impl Open {
                 row.opened = None;
             }
         }
-        row.delays = DelayFigures::of(there.rtts(), there.waits.as_ref());
+        row.delays = DelayFigures::from_histograms(there.rtts(), there.waits.as_ref());
         row.min_rtt = there.rtts().least();
         let end = |address, port| Some(SocketAddr::new(address, port).to_string().into());
         row.program = ProgramFigures {
@@ -536,7 +536,7 @@ mod tests {
         let first = u32::MAX - 150;
         let at = |position: u32| first.wrapping_add(position);
         let data = |position| tcp(back, Flags::ACK, [at(position), 11], 100);
-        let mut connections = Connections::new(Some(Room::of_run(&scenario())));
+        let mut connections = Connections::new(Some(RowBudget::for_run(&scenario())));
         let mut pass = |sent: u64, packet: &WirePacket| {
             note(&mut connections, sent, PacketEvent::Sent, packet);
             note(&mut connections, sent + 10, PacketEvent::Received, packet);

@@ -38,7 +38,8 @@ impl Drivers {
     pub fn attach(scenario: &Scenario, hosts: &Hosts) -> Result<Drivers, EmulateError> {
         let of = |host: Direction| -> Result<Option<HostDriver>, EmulateError> {
             let ends = scenario.flows.iter().map(|flow| end_at(scenario, flow.direction == host, flow));
-            let asking = ends.filter_map(|end| Some((DriverSettings::of(&end.config.explicit_rate)?, end)));
+            let asking =
+                ends.filter_map(|end| Some((DriverSettings::from_config(&end.config.explicit_rate)?, end)));
             let Some((asked, stack)) = asking.max_by_key(|(asked, _)| asked.wanted) else { return Ok(None) };
             let wanted = asked.wanted;
             if !MISSING.is_empty() {

@@ -4,8 +4,8 @@ use super::connections::{Connection, Connections};
 use super::grade::Before;
 use super::held::{HostSockets, Looks};
 use super::hosts::Hosts;
+use super::program_recorder::ProgramRecorder;
 use super::shell::{GIVE_UP_AFTER, LOOK, listens, names, nothing_listens};
-use super::watch::Watch;
 use crate::EmulateError;
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::{exec_in_guest, kernel_of};
@@ -17,7 +17,7 @@ use farpath_observe::air;
 use farpath_observe::capture::CaptureError;
 use farpath_observe::explicit_rate::router_rows;
 use farpath_observe::provenance;
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_path::PerDirection;
 use farpath_run::{Engine, ResultsDir, Run, RunKey, SeriesRow};
 use farpath_units::{Duration, Instant};
@@ -234,13 +234,13 @@ fn run_here(
     let file = file.transpose().map_err(CaptureError::from)?;
     let capture = file.as_ref().zip(run.snaplen);
     let capture = capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, run.seed, &provenance));
-    let room = run.series.then(|| Room::of_run(scenario));
-    let sockets = HostSockets::open(&hosts, scenario, room.as_ref()).map_err(EmulateError::Sockets)?;
+    let row_budget = run.series.then(|| RowBudget::for_run(scenario));
+    let sockets = HostSockets::open(&hosts, scenario, row_budget.as_ref()).map_err(EmulateError::Sockets)?;
     // In virtual time each look of a thread's own would end a jump of the clock.
     let (at_times, at_packets) =
         if environment.is_none() { (Some(sockets), None) } else { (None, Some(sockets)) };
-    let mut watch = Watch::new(capture.transpose()?)
-        .with_connections(Connections::new(room.clone()))
+    let mut watch = ProgramRecorder::new(capture.transpose()?)
+        .with_connections(Connections::new(row_budget.clone()))
         .with_sockets(at_packets);
     let clock = super::start_clock(scenario);
     let environment = environment.map(<[_]>::to_vec).unwrap_or_else(|| std::env::vars_os().collect());
@@ -271,7 +271,7 @@ fn run_here(
     let mut grade = before.grade(&hosts, &report, &before.counted(&hosts)?, None, scenario)?;
     // Of programs nothing is withdrawn: what they did and printed is kept, and so is what their packets tell.
     results.provenance.caveats.extend(grade.void.take());
-    results.provenance.caveats.extend(room.and_then(|room| room.caveat()));
+    results.provenance.caveats.extend(row_budget.and_then(|row_budget| row_budget.caveat()));
     results.provenance.caveats.extend(air::given_up(&report.elements));
     air::record(&mut results, &report.air);
     results.grade = Some(grade);

@@ -52,7 +52,7 @@ impl Before {
             of(&report.packets.forward) + of(&report.packets.reverse)
         };
         let dropped = |cause: DropCause| -> u64 {
-            report.elements.iter().map(|element: &ElementCounters| element.dropped.of(cause)).sum()
+            report.elements.iter().map(|element: &ElementCounters| element.dropped.count_of(cause)).sum()
         };
         let mut grade = Grade {
             void: None,

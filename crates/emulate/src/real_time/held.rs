@@ -5,7 +5,7 @@ use super::programs::enter_last;
 use farpath_diagnose::live::{Look, Watched};
 use farpath_emu::{Clock, Host};
 use farpath_experiment::{Scenario, base_rtt};
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_observe::series::Series;
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Metric, SeriesRow};
@@ -73,7 +73,7 @@ pub fn look(socket: &TcpSocket, at: Duration) -> Look {
 #[derive(Debug)]
 pub(super) struct HostSockets {
     netlink: Sockets,
-    room: Option<Room>,
+    row_budget: Option<RowBudget>,
     /// From one look to the next.
     every: Duration,
     /// By their cookies, which grow.
@@ -91,16 +91,16 @@ struct Known {
 }
 
 impl HostSockets {
-    /// Of both hosts, to be looked at as often as the scenario says; where series are recorded, as long as there is room.
+    /// Of both hosts, to be looked at as often as the scenario says; where series are recorded, as long as there is room for rows.
     pub fn open(
         hosts: &PerDirection<Host>,
         scenario: &Scenario,
-        room: Option<&Room>,
+        row_budget: Option<&RowBudget>,
     ) -> io::Result<[HostSockets; 2]> {
         let every = scenario.emulate.sample_over(base_rtt(scenario, Direction::Forward));
         let of = |host: &Host| -> io::Result<HostSockets> {
             let netlink = host.namespace().run(Sockets::open).map_err(io::Error::other)??;
-            Ok(HostSockets { netlink, room: room.cloned(), every, known: BTreeMap::new() })
+            Ok(HostSockets { netlink, row_budget: row_budget.cloned(), every, known: BTreeMap::new() })
         };
         Ok([of(&hosts.forward)?, of(&hosts.reverse)?])
     }
@@ -141,7 +141,7 @@ impl HostSockets {
                     latest: socket.info,
                     timeouts_before: None,
                     // Whose it is, is known at the end.
-                    series: self.room.clone().map(|room| Series::within(0, room)),
+                    series: self.row_budget.clone().map(|row_budget| Series::within(0, row_budget)),
                 }),
             };
             if !now.opens && known.timeouts_before.is_none() {
@@ -259,7 +259,8 @@ mod tests {
     #[test]
     fn a_row_has_what_the_kernel_said_last() {
         let netlink = Sockets::open().expect("netlink");
-        let mut host = HostSockets { netlink, room: None, every: Duration::ZERO, known: BTreeMap::new() };
+        let mut host =
+            HostSockets { netlink, row_budget: None, every: Duration::ZERO, known: BTreeMap::new() };
         let address = "192.0.2.1:1".parse().expect("one");
         let mut look = |at, state, total_rto, snd_cwnd| {
             let info = TcpInfo::parse(&[0; 280]).expect("long enough");
@@ -285,7 +286,8 @@ mod tests {
     #[test]
     fn connections_beyond_those_that_are_watched_are_not() {
         let netlink = Sockets::open().expect("netlink");
-        let mut host = HostSockets { netlink, room: None, every: Duration::ZERO, known: BTreeMap::new() };
+        let mut host =
+            HostSockets { netlink, row_budget: None, every: Duration::ZERO, known: BTreeMap::new() };
         let address = "192.0.2.1:1".parse().expect("one");
         let info = TcpInfo::parse(&[0; 280]).expect("long enough");
         let socket = |cookie| TcpSocket {

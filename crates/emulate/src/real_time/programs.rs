@@ -8,7 +8,7 @@ use crate::preflight::{control_of, has_bpf};
 use crate::progress::Going;
 use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
-use farpath_observe::room::Room;
+use farpath_observe::row_budget::RowBudget;
 use farpath_observe::series::Series;
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{
@@ -26,7 +26,7 @@ pub(super) struct Programs {
     flows: Vec<Both>,
     look_every: Duration,
     /// Of series, where they are recorded.
-    room: Option<Room>,
+    row_budget: Option<RowBudget>,
     /// Whether they run before the machine's other programs.
     ahead: bool,
 }
@@ -76,7 +76,7 @@ impl Programs {
         hosts: &Hosts,
         drivers: &Drivers,
         look_every: Duration,
-        room: &Room,
+        row_budget: &RowBudget,
     ) -> Result<Programs, EmulateError> {
         let end = |number: u16, flow: &FlowSpec, role: Role| -> Result<Prepared, EmulateError> {
             let host = match role {
@@ -125,18 +125,18 @@ impl Programs {
             Ok(Both { sender, receiver, spec: flow.clone() })
         };
         let flows = (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()?;
-        let room = scenario.output.series.then(|| room.clone());
-        Ok(Programs { flows, look_every, room, ahead: is_light(scenario) })
+        let row_budget = scenario.output.series.then(|| row_budget.clone());
+        Ok(Programs { flows, look_every, row_budget, ahead: is_light(scenario) })
     }
 
     /// Runs them all to their ends, or until one of `stops` is set. The end of each program is timed by itself.
     pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let Programs { flows, look_every, room, ahead } = self;
+            let Programs { flows, look_every, row_budget, ahead } = self;
             let look_every = std::time::Duration::from_nanos(look_every.as_nanos());
             let start = |(number, (both, over))| {
-                let series = || room.clone().map(|room| Series::within(number, room));
+                let series = || row_budget.clone().map(|row_budget| Series::within(number, row_budget));
                 start(scope, clock, [series(), series()], both, over, going, ahead)
             };
             let threads: Vec<_> = (0..).zip(flows.into_iter().zip(&over)).map(start).collect();

@@ -1,7 +1,7 @@
 //! Programs of the user on a path: `farpath shell`.
 
 use super::hosts::Hosts;
-use super::watch::Watch;
+use super::program_recorder::ProgramRecorder;
 use crate::EmulateError;
 use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{
@@ -251,7 +251,7 @@ fn run_here(
         Hosts::for_programs(scenario, near, settings.like_stacks, &mut provenance)?;
     let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
-    let mut watch = Watch::new(capture.transpose()?);
+    let mut watch = ProgramRecorder::new(capture.transpose()?);
     let clock = super::start_clock(scenario);
     let (report, (ended, over_at)) =
         super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {

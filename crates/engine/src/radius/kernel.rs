@@ -71,7 +71,7 @@ pub enum Reach {
     Some,
     /// Every client believes that it is connected, and no server is.
     HalfOpen,
-    /// It hangs on the clocks whether a client is connected; no server is.
+    /// It depends on the clocks whether a client is connected; no server is.
     SomeHalfOpen,
     /// No client is connected.
     Nothing,

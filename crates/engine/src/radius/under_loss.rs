@@ -195,5 +195,5 @@ fn check(stack: &Config, under: UnderLoss, rtt: f64) -> Result<CheckedShare, Eng
         came.push(f64::from(u8::from(so_far)));
     }
     let predicted = share(stack, under, owd.as_secs_f64() * 2.0, [0.0; 2]).map_err(PredictError::from)?;
-    Ok(CheckedShare { under, rtt, predicted, simulated: Share::of(came).expect("there are some") })
+    Ok(CheckedShare { under, rtt, predicted, simulated: Share::from_trials(came).expect("there are some") })
 }

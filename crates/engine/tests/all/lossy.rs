@@ -105,7 +105,7 @@ fn mean_times_are_the_simulations() {
                 of.map(Duration::as_secs_f64)
             };
             let predicted = times(Engine::Predict).next().expect("it comes so far");
-            let simulated = Statistic::of(times(Engine::Simulate)).expect("some do");
+            let simulated = Statistic::from_values(times(Engine::Simulate)).expect("some do");
             let error = simulated.sd.expect("several") / (simulated.n as f64).sqrt();
             assert!(
                 (predicted - simulated.mean).abs() < Z * error,

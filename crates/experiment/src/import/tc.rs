@@ -25,7 +25,7 @@ pub enum Ways {
 }
 
 impl Ways {
-    fn of(&self, device: &str, devices: &[String]) -> Result<Way, ImportError> {
+    fn of_device(&self, device: &str, devices: &[String]) -> Result<Way, ImportError> {
         match self {
             Ways::All(way) => Ok(*way),
             Ways::Unsaid if devices.len() == 1 => Ok(Some(Direction::Forward)),
@@ -81,7 +81,7 @@ pub fn tc(text: &str, ways: &Ways) -> Result<Imported, ImportError> {
         if is("del") || is("delete") {
             continue;
         }
-        one(&mut Words::new(command.to_vec())?, ways.of(&device, &devices)?, imported)?;
+        one(&mut Words::new(command.to_vec())?, ways.of_device(&device, &devices)?, imported)?;
     }
     let mut imported = Imported::default();
     for of in of_devices {

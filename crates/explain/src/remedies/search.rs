@@ -1,6 +1,6 @@
 //! Which remedies to take together: pairs and triples are simulated, and the smallest set that is nearly the best is taken.
 
-use super::{Candidate, NEARLY, Patient, Remedy, Verdict, by_merit, is_nearly, merit, together};
+use super::{Candidate, NEARLY, Remedy, TrialPoint, Verdict, by_merit, is_nearly, merit, together};
 use crate::ExplainError;
 use crate::measure::{Bench, Observed, Predicted, Variant};
 use core::cmp::Ordering;
@@ -30,7 +30,7 @@ pub(crate) struct Combinations {
 /// A set of remedies, by their places in the pool.
 type Set = Vec<usize>;
 
-impl Patient<'_> {
+impl TrialPoint<'_> {
     /// The smallest sets of two or three remedies that are within 5 % of the best; `None` where one alone is.
     pub fn combine(&self, remedies: &[Remedy], bench: &mut Bench<'_>) -> Result<Combinations, ExplainError> {
         let usable = |remedy: &&Remedy| remedy.verdict != Verdict::Hurts && !remedy.apart && !remedy.together;

@@ -436,7 +436,7 @@ fn a_lossy_path_is_offered_other_controllers_and_explicit_rate() {
         ("explicit-rate", "path.link.element=flow-router")
     );
     let simulated = granted.simulated.transfer_time_s.as_ref().expect("it completes").mean;
-    // Five seeds of a mean that hangs on the longest repair; the bound itself is up to 7 % high for a file so short.
+    // Five seeds of a mean that depends on the longest repair; the bound itself is up to 7 % high for a file so short.
     close(simulated, granted.predicted_s.expect("there is a closed form"), 0.15);
     assert!(!explanation.all.expect("several help").title.contains("explicit-rate"));
     // What a link was told and a flow router cannot be: it is not offered.

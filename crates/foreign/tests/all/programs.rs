@@ -35,7 +35,7 @@ impl Script {
     }
 
     fn file(&self) -> PathBuf {
-        Catalog::at(self.0.path()).find("mine").expect("it is there")
+        Catalog::in_folder(self.0.path()).find("mine").expect("it is there")
     }
 
     fn start_within(&self, silence: Duration) -> Result<Program, HostError> {
@@ -113,7 +113,7 @@ fn who_says_nothing_is_given_up() {
 #[test]
 fn a_name_is_none_of_a_path() {
     let script = answering("echo next never");
-    let catalog = Catalog::at(script.0.path());
+    let catalog = Catalog::in_folder(script.0.path());
     assert_eq!(catalog.names(), ["mine"]);
     for name in ["../mine", "/bin/true", ".", "", "other"] {
         let said = catalog.find(name).expect_err("it is not in the folder").to_string();

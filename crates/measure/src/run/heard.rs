@@ -28,7 +28,7 @@ impl Heard {
     pub fn nothing_yet(scenario: &Scenario) -> Heard {
         let specs = scenario.flows.clone();
         Heard {
-            stacks: Ends::of(scenario, place(scenario)),
+            stacks: Ends::from_scenario(scenario, place(scenario)),
             ids: (0..specs.len() as u32).collect(),
             ends: specs.iter().map(PeerEnd::silent).collect(),
             over: specs.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -68,7 +68,7 @@ impl Heard {
                 messages: (0..20).map(|n| Instant::from_nanos(n * 1_000_000)).collect(),
             };
             let rows = stream::rows((number, role), &of.messages, &local, peer, offsets, zero);
-            let _ = StreamFigures::of(&rows, &of.messages, of.playout);
+            let _ = StreamFigures::from_rows(&rows, &of.messages, of.playout);
         }
     }
 }

@@ -45,12 +45,12 @@ pub struct SocketRequest {
 }
 
 impl Ends {
-    pub fn of(scenario: &Scenario, place: Direction) -> Ends {
+    pub fn from_scenario(scenario: &Scenario, place: Direction) -> Ends {
         let (sender, receiver) = (&scenario.sender, &scenario.receiver);
         let mut ends = Ends {
             place,
-            sender: End::of(sender, receiver),
-            receiver: End::of(receiver, sender),
+            sender: End::from_stacks(sender, receiver),
+            receiver: End::from_stacks(receiver, sender),
             local: Vec::new(),
         };
         for spec in &scenario.flows {
@@ -106,7 +106,7 @@ impl Ends {
 }
 
 impl End {
-    fn of(stack: &Stack, other: &Stack) -> End {
+    fn from_stacks(stack: &Stack, other: &Stack) -> End {
         let (config, profile) = (&stack.config, KernelProfile::of_stack(stack, other));
         let mut unmatched = profile.unmatched.clone();
         let mut covered = Vec::new();
@@ -201,7 +201,7 @@ mod tests {
             "title = \"t\"\npath = \"noisy-channel\"\n[sender]\nstack = \"{stack}\"\n{more}\n[transfer]\nsize = \"1 MB\"\n"
         );
         let experiment = Experiment::parse(&text, "t", &[]).expect("good");
-        Ends::of(&experiment.point(0).scenario, Direction::Forward)
+        Ends::from_scenario(&experiment.point(0).scenario, Direction::Forward)
     }
 
     #[test]

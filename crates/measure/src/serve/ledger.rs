@@ -3,7 +3,7 @@
 mod network;
 
 use super::Limits;
-use super::room::{Rooms, Taken};
+use super::quota::{Quotas, Taken};
 use crate::limits::{
     ACCOUNTS, BYTES_OF_SITE, CALLERS, CALLERS_FROM_ONE, CALLERS_FROM_SITE, CLIENTS_FROM_ONE,
     CLIENTS_FROM_SITE,
@@ -24,7 +24,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub struct Ledger {
     limits: Limits,
     clock: Clock,
-    rooms: Rooms,
+    quotas: Quotas,
     page: Mutex<Page>,
 }
 
@@ -74,7 +74,7 @@ pub struct Caller<'a> {
 pub struct Client<'a> {
     ledger: &'a Ledger,
     from: Networks,
-    rooms: Rooms,
+    quotas: Quotas,
 }
 
 /// Bytes that a flow may move. What it has not moved is given back when this goes.
@@ -103,7 +103,7 @@ pub enum Full {
 
 impl Ledger {
     pub fn new(limits: Limits) -> Ledger {
-        Ledger { limits, clock: Clock::start(), rooms: Rooms::of_all(), page: Mutex::default() }
+        Ledger { limits, clock: Clock::start(), quotas: Quotas::for_all(), page: Mutex::default() }
     }
 
     fn page(&self) -> MutexGuard<'_, Page> {
@@ -113,7 +113,7 @@ impl Ledger {
     /// Somebody has connected, whose connection `hang_up` ends; `None` where too many others have and say nothing. Of
     /// these the oldest is put out where its network has more of them than this one.
     pub fn call(&self, address: IpAddr, hang_up: impl FnOnce() + Send + 'static) -> Option<Caller<'_>> {
-        let from = Networks::of(address);
+        let from = Networks::containing(address);
         let mut page = self.page();
         let mut held: HashMap<Network, usize> = HashMap::new();
         for network in page.calling().flat_map(|(_, one)| one.from.all()) {
@@ -217,7 +217,7 @@ impl<'a> Caller<'a> {
             }
         }
         page.clients.push(from);
-        Ok(Client { ledger, from, rooms: Rooms::of_client() })
+        Ok(Client { ledger, from, quotas: Quotas::for_client() })
     }
 }
 
@@ -269,17 +269,17 @@ impl Client<'_> {
 
     /// Room for rows, of which there is none yet.
     pub fn rows(&self) -> Taken<'_> {
-        Taken::nothing([&self.rooms.rows, &self.ledger.rooms.rows])
+        Taken::nothing([&self.quotas.rows, &self.ledger.quotas.rows])
     }
 
     /// The same for messages.
     pub fn messages(&self) -> Taken<'_> {
-        Taken::nothing([&self.rooms.messages, &self.ledger.rooms.messages])
+        Taken::nothing([&self.quotas.messages, &self.ledger.quotas.messages])
     }
 
     /// The same for datagrams.
     pub fn datagrams(&self) -> Taken<'_> {
-        Taken::nothing([&self.rooms.datagrams, &self.ledger.rooms.datagrams])
+        Taken::nothing([&self.quotas.datagrams, &self.ledger.quotas.datagrams])
     }
 }
 

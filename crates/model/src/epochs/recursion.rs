@@ -179,10 +179,10 @@ impl<'a> Table<'a> {
         let (low, high) = (self.states[2 * below].window, self.states[2 * below + 2].window);
         let share = ((window - low) / (high - low)).clamp(0.0, 1.0);
         let state = 2 * below + usize::from(yields);
-        self.of(state, segments) * (1.0 - share) + self.of(state + 2, segments) * share
+        self.transfer_from(state, segments) * (1.0 - share) + self.transfer_from(state + 2, segments) * share
     }
 
-    fn of(&self, state: usize, segments: f64) -> Transfer {
+    fn transfer_from(&self, state: usize, segments: f64) -> Transfer {
         let known = self.rest.len() - 1;
         let position = segments / self.pitch;
         let below = position as usize;

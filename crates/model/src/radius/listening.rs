@@ -30,11 +30,11 @@ pub struct Listening {
 pub struct Forgets {
     /// In s after the first SYN has come.
     pub span: Span,
-    /// Whether it hangs on which of two timers is first.
+    /// Whether it depends on which of two timers is first.
     pub race: Option<Race>,
 }
 
-/// A time that hangs on whether a SYN that comes again is before the listener's timer, or after it: nothing happens
+/// A time that depends on whether a SYN that comes again is before the listener's timer, or after it: nothing happens
 /// between the two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Race {
@@ -52,7 +52,7 @@ impl Listening {
     ///
     /// Every SYN that comes again is answered again, and starts the timer anew without doubling it: the opener's
     /// schedule stretches the listener's. Where both have the same timeouts and were started a way apart, which comes
-    /// first hangs on how the two clocks stand; both are taken as anywhere.
+    /// first depends on how the two clocks stand; both are taken as anywhere.
     pub fn gives_up(&self, opening: &Opening) -> Result<Estimate<Forgets>, InputError> {
         opening.check()?;
         self.timer.check()?;

@@ -345,7 +345,12 @@ fn data(seq: Seq, len: u16) -> Segment {
 fn connects(analyzer: &mut PassiveAnalyzer, [own, peer]: [Seq; 2]) {
     let window = |segment: Segment| Segment { window: 65_535, ..segment };
     passes(analyzer, End::Sender, 1, &window(Segment::new(Flags::SYN, own, Seq(0))));
-    passes(analyzer, End::Receiver, 1, &window(Segment::new(Flags::SYN | Flags::ACK, peer, own.at(1))));
+    passes(
+        analyzer,
+        End::Receiver,
+        1,
+        &window(Segment::new(Flags::SYN | Flags::ACK, peer, own.advanced_by(1))),
+    );
 }
 
 #[test]
@@ -354,7 +359,7 @@ fn sequence_numbers_wrap_and_positions_do_not() {
     let mut analyzer = one_flow();
     connects(&mut analyzer, [isn, Seq(0)]);
     for (number, position) in [(2, 1), (3, 1001), (4, 2001), (5, 1001)] {
-        passes(&mut analyzer, End::Sender, number, &data(isn.at(position), 1000));
+        passes(&mut analyzer, End::Sender, number, &data(isn.advanced_by(position), 1000));
     }
     let counts = analyzer.flow(0).counts();
     assert_eq!((counts.data_segments, counts.data_bytes), (4, 4000));

@@ -100,7 +100,8 @@ fn emulate(
     let mut capture = Vec::new();
     let writer = Capture::new(&mut capture, 128, point, 1, &from).expect("memory takes all");
     let flow = FlowPorts { direction: data, sender: PORT, receiver: PORT };
-    let mut recording = PacketRecorder::new(&[flow], OUTPUT, &Room::of_run(&point.scenario), Some(writer));
+    let mut recording =
+        PacketRecorder::new(&[flow], OUTPUT, &RowBudget::for_run(&point.scenario), Some(writer));
     let mut emulator = Emulator::new(
         &point.scenario.path,
         7,

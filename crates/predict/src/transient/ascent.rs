@@ -2,7 +2,7 @@
 //! is over.
 
 use super::Ends;
-use super::far::{Ack, Far};
+use super::beyond_sender::{Ack, BeyondSender};
 use super::net::Net;
 use farpath_tcp::cc::{CongestionControl, Controller, Window};
 use farpath_tcp::config::RateReduction;
@@ -53,7 +53,7 @@ impl Ascent {
     pub fn new(ends: &Ends, net: &Net) -> Ascent {
         let mut controller = ends.controller();
         let mut window = ends.first_window();
-        let mut far = Far::new(ends, net);
+        let mut far = BeyondSender::new(ends, net);
         let (mut sent, mut acks): (Vec<f64>, Vec<Acked>) = (Vec::new(), Vec::new());
         let (mut una, mut now) = (0_u64, 0.0);
         let mut dropped = Vec::new();

@@ -1,7 +1,7 @@
 //! A transfer whose controller steers by the rate of delivery (BBR), ACK by ACK.
 
 use super::Ends;
-use super::far::{Ack, Far};
+use super::beyond_sender::{Ack, BeyondSender};
 use super::lattice::Losses;
 use super::net::Net;
 use super::{LONGEST_ASCENT, Transfer};
@@ -27,7 +27,7 @@ struct Snapshot {
 /// The sender, and what it knows. Counts are of segments, times in s.
 struct Paced<'a> {
     ends: &'a Ends<'a>,
-    far: Far<'a>,
+    far: BeyondSender<'a>,
     losses: Losses,
     controller: Controller,
     window: Window,
@@ -85,7 +85,7 @@ impl<'a> Paced<'a> {
         controller.on_established(&window, Instant::ZERO, Some(handshake), ends.tick());
         Paced {
             ends,
-            far: Far::new(ends, net),
+            far: BeyondSender::new(ends, net),
             losses,
             controller,
             window,

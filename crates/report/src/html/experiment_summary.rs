@@ -1,4 +1,4 @@
-//! What an experiment asks, in words.
+//! Summary of an experiment in words: its path, its ends, its points.
 
 use crate::curve;
 use farpath_elements::ElementSpec;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What tells a list of timers from another: of each its name, what sets it, and the bits of its round trip.
 type TimersKey = Vec<(String, String, u64)>;
 
-/// What an experiment of so many runs asks.
-pub fn asked(experiment: &Experiment, runs: u64) -> ExperimentSummary {
+/// Summary of an experiment of so many runs.
+pub fn summary_of_experiment(experiment: &Experiment, runs: u64) -> ExperimentSummary {
     let published = |index: usize| -> BTreeMap<String, f64> {
         let columns = experiment.published.iter().flat_map(|published| &published.columns);
         let known = columns.filter_map(|column| {
@@ -51,7 +51,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> ExperimentSummary {
     };
     let points = points
         .into_iter()
-        .map(|(asked, list)| SummaryPoint { timers: list.map(&mut place_of), ..asked })
+        .map(|(summary, list)| SummaryPoint { timers: list.map(&mut place_of), ..summary })
         .collect();
     let point = experiment.point(0);
     let first = &point.scenario;
@@ -68,7 +68,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> ExperimentSummary {
 }
 
 /// The same of an experiment's programs, on hosts that are like its stacks, or as their kernel makes them.
-pub fn asked_of_programs(experiment: &Experiment, runs: u64, like_stacks: bool) -> ExperimentSummary {
+pub fn summary_of_programs(experiment: &Experiment, runs: u64, like_stacks: bool) -> ExperimentSummary {
     let point = experiment.point(0);
     let scenario = &point.scenario;
     let hosts = match like_stacks {
@@ -82,17 +82,17 @@ pub fn asked_of_programs(experiment: &Experiment, runs: u64, like_stacks: bool) 
         )
     });
     let at_the_latest = (LATEST.to_owned(), scenario.horizon.to_string());
-    let asked = asked(experiment, runs);
+    let summary = summary_of_experiment(experiment, runs);
     // The kernels' timers are not the stacks'.
-    let points = asked.points.into_iter().map(|point| SummaryPoint { timers: None, ..point }).collect();
+    let points = summary.points.into_iter().map(|point| SummaryPoint { timers: None, ..point }).collect();
     let ends = hosts.into_iter().chain(programs).chain([at_the_latest]).collect();
-    ExperimentSummary { ends, points, timers: Vec::new(), ..asked }
+    ExperimentSummary { ends, points, timers: Vec::new(), ..summary }
 }
 
-/// What the experiment of a results folder asked, as far as the folder says.
-pub fn asked_of(results: &Results) -> ExperimentSummary {
-    if let Some(asked) = results.asked() {
-        return asked.clone();
+/// Summary of the experiment of a results folder, as far as the folder says.
+pub fn summary_of_results(results: &Results) -> ExperimentSummary {
+    if let Some(summary) = results.experiment_summary() {
+        return summary.clone();
     }
     // Written before folders said it: the title is in the file, and a point is known by its changes.
     let table: toml::Table = results.experiment().parse().unwrap_or_default();

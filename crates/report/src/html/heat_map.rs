@@ -9,7 +9,7 @@ use crate::tables::{ComparisonRow, ComparisonTable};
 use farpath_run::{Engine, ExperimentSummary, PointSummary, Share};
 use serde_json::{Value, json};
 
-/// From so many numbers on each axis on, a sweep is drawn as a plane.
+/// From so many numbers on each axis on, a sweep is drawn as a heat map.
 const LEAST: usize = 6;
 
 /// The most planes of one quantity: one for each combination of what else is swept.

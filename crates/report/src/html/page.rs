@@ -36,7 +36,7 @@ pub struct Section {
 pub enum Block {
     /// A paragraph.
     Text(String),
-    /// Lines that say what one wants to know first.
+    /// Lines of the summary.
     Short(Vec<String>),
     /// What must be seen: a heading, and sentences.
     Notice(String, Vec<String>),

@@ -2,7 +2,7 @@
 
 use super::air;
 use super::page::{Block, Page, Panel, Section};
-use super::short;
+use super::summary_lines;
 use super::sweep::{self, slice};
 use super::trace::{Trace, Traces};
 use crate::table::Column;
@@ -39,7 +39,7 @@ pub fn run_page(asked: &ExperimentSummary, runs: &[Run], traces: &Traces, comple
         );
         first.push(Block::Notice("Not the whole experiment".to_owned(), vec![missing]));
     }
-    first.push(Block::Short(short::lines(&comparison)));
+    first.push(Block::Short(summary_lines::lines(&comparison)));
     if !caveats.is_empty() {
         first.push(Block::Notice("Before you trust these numbers".to_owned(), caveats));
     }

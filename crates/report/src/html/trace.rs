@@ -63,7 +63,7 @@ pub struct Traces {
 
 impl Traces {
     /// Of these runs; see [`to_trace`].
-    pub fn of(wanted: BTreeSet<RunKey>) -> Traces {
+    pub fn for_runs(wanted: BTreeSet<RunKey>) -> Traces {
         Traces { wanted, traces: Vec::new() }
     }
 

@@ -123,7 +123,7 @@ pub(super) fn figure(
 
 /// The data segments sent from the start of the window until the recovery is over, and the ACKs of that time.
 fn recovery(run: &Run) -> Result<Vec<Way>, String> {
-    let recovery = Recovery::of(run)?;
+    let recovery = Recovery::from_run(run)?;
     let (start, end) = (recovery.window_start, recovery.recovered);
     let series = run.series.to_vec();
     let state = |metric: Metric, at: Instant| {

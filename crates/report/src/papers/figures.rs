@@ -189,7 +189,7 @@ impl Description {
             let of = |run: &Run| metric::value(run, name, self.time.map(|time| time.0));
             let known = runs.iter().filter(completed).map(of).collect::<Result<Vec<_>, _>>()?;
             let mark = |value| Mark { point: runs[0].point as usize, who: "simulated", value };
-            marks.extend(Statistic::of(known).map(mark));
+            marks.extend(Statistic::from_values(known).map(mark));
         }
         line_family
             .figure(&self.title, &self.caption, &self.axis, &marks)
@@ -319,7 +319,8 @@ impl Description {
         for (index, point) in points.iter().enumerate() {
             let of_point = runs.iter().filter(|run| run.point as usize == index);
             let values = of_point.map(|run| metric::value(run, name, self.time.map(|time| time.0)));
-            let statistic = Statistic::of(values.collect::<Result<Vec<_>, _>>()?).ok_or("no run was made")?;
+            let statistic =
+                Statistic::from_values(values.collect::<Result<Vec<_>, _>>()?).ok_or("no run was made")?;
             if let Some(published) = self.published.as_ref().and_then(|published| published.0.get(index)) {
                 places.push(point);
                 who.push("published");

@@ -165,7 +165,7 @@ fn longest_wait(run: &Run) -> Result<f64, String> {
 
 /// What is read off the segments around the first drop of a data segment, at the data sender's end.
 fn of_recovery(run: &Run, name: &str) -> Result<f64, String> {
-    let recovery = Recovery::of(run);
+    let recovery = Recovery::from_run(run);
     match name {
         "dup_acks_before_retransmission" => recovery.map(|r| r.dup_acks_before_retransmission()),
         "retransmissions_of_lost" => recovery
@@ -198,7 +198,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    pub fn of(run: &Run) -> Result<Recovery, String> {
+    pub fn from_run(run: &Run) -> Result<Recovery, String> {
         let rows = |event| run.segments.iter().filter(move |row| row.flow == 0 && row.event == event);
         let lost = rows(SegmentEvent::Dropped)
             .find(|row| row.len > 0)

@@ -4,7 +4,7 @@ use super::claim::{Check, CheckEngine, OverPoints, OverSeeds, Paper};
 use super::number::Numbers;
 use super::{codec, file_of, metric};
 use crate::curve::{Grid, steps};
-use crate::html::asked;
+use crate::html::summary_of_experiment;
 use crate::sequence_diagram::lanes;
 use farpath_engine::{EngineError, jobs, run_all};
 use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
@@ -319,7 +319,7 @@ impl Runs {
             if stop.load(Ordering::Relaxed) {
                 return Err("interrupted".to_owned());
             }
-            let asked = asked(&experiment, made.len() as u64);
+            let asked = summary_of_experiment(&experiment, made.len() as u64);
             let lanes = lanes(&experiment.point(0).scenario);
             self.made.insert(key.clone(), Made { runs: made, asked, lanes });
         }

@@ -15,17 +15,17 @@ const BYTES: [(&str, f64); 4] = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.
 impl Scale {
     /// For times in seconds: hundredths of the unit, where that tells them from zero.
     pub fn of_seconds(values: &[f64]) -> Scale {
-        Scale::of(values, &SECONDS)
+        Scale::for_values(values, &SECONDS)
     }
 
     /// For rates in bit/s.
     pub fn of_bit_per_s(values: &[f64]) -> Scale {
-        Scale::of(values, &BIT_PER_S)
+        Scale::for_values(values, &BIT_PER_S)
     }
 
     /// For sizes in bytes.
     pub fn of_bytes(values: &[f64]) -> Scale {
-        Scale::of(values, &BYTES)
+        Scale::for_values(values, &BYTES)
     }
 
     /// For numbers in a unit that a column can have.
@@ -50,7 +50,7 @@ impl Scale {
     }
 
     /// The largest unit that the largest value reaches; `units` has the largest first.
-    fn of(values: &[f64], units: &[(&'static str, f64)]) -> Scale {
+    fn for_values(values: &[f64], units: &[(&'static str, f64)]) -> Scale {
         let largest = values.iter().copied().fold(0.0, f64::max);
         let reached = units.iter().find(|(_, size)| match largest > 0.0 {
             true => largest >= *size,

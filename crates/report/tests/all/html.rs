@@ -2,14 +2,14 @@
 
 use farpath_engine::{jobs, provenance, simulate};
 use farpath_experiment::{Experiment, shipped_experiments};
-use farpath_report::html::{Traces, asked, run_page};
+use farpath_report::html::{Traces, run_page, summary_of_experiment};
 use farpath_run::Engine;
 
 #[test]
 fn every_shipped_experiment_is_described_in_words() {
     for file in shipped_experiments() {
         let experiment = Experiment::parse(file.text, file.name, &[]).expect("good");
-        let asked = asked(&experiment, 1);
+        let asked = summary_of_experiment(&experiment, 1);
         assert_eq!(asked.title, experiment.title);
         assert_eq!(asked.points.len(), experiment.points().len());
         assert_eq!(asked.path.len(), experiment.point(0).scenario.path.len(), "a line for each element");
@@ -45,7 +45,7 @@ fn path_and_ends_are_said_with_their_numbers() {
         [[flow]]
         direction = "reverse"
     "#;
-    let asked = asked(&Experiment::parse(text, "all.toml", &[]).expect("good"), 1);
+    let asked = summary_of_experiment(&Experiment::parse(text, "all.toml", &[]).expect("good"), 1);
     assert_eq!(
         asked.path,
         [
@@ -70,8 +70,8 @@ fn a_page_says_which_runs_it_would_show_had_they_been_recorded() {
     let point = &experiment.point(0);
     let run = simulate(point, 1, provenance(&experiment, point)).expect("simulated");
     let keys = jobs(&experiment, &[Engine::Simulate]).into_iter().map(|job| job.key());
-    let mut traces = Traces::of(keys.collect());
+    let mut traces = Traces::for_runs(keys.collect());
     traces.add(&run);
-    let html = run_page(&asked(&experiment, 3), &[run], &traces, true).render();
+    let html = run_page(&summary_of_experiment(&experiment, 3), &[run], &traces, true).render();
     assert!(html.contains("One run in detail. Of 2 more there is no record: large transfers"));
 }

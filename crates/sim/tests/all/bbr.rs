@@ -74,7 +74,7 @@ fn losses_do_not_slow_it_down() {
 #[test]
 fn startup_overflows_a_queue_below_a_product_and_steady_state_does_not() {
     let flow = transfer(&stack(CongestionControlKind::Bbr), 500, 0.0, 200_000_000, 1);
-    let drops = flow.drops.forward.of(DropCause::QueueOverflow);
+    let drops = flow.drops.forward.count_of(DropCause::QueueOverflow);
     // Linux: 15 to 21 thousand of 138 thousand packets.
     assert!((12_000..24_000).contains(&drops), "{drops}");
     let time = flow.transfer_time(Instant::ZERO).expect("it completes").as_secs_f64();

@@ -53,7 +53,7 @@ fn marking_removes_every_drop_of_the_overshoot_and_is_no_slower_with_cubic() {
             flow(path(), &stack, 10_000_000)
         });
         assert_eq!([dropped.end, marked.end], [FlowEnd::Completed; 2]);
-        let overflows = |flow: &FlowResult| flow.drops.forward.of(DropCause::QueueOverflow);
+        let overflows = |flow: &FlowResult| flow.drops.forward.count_of(DropCause::QueueOverflow);
         assert!(overflows(&dropped) > 100 && dropped.marks == 0, "{control:?}: {}", overflows(&dropped));
         assert_eq!(marked.drops.forward.total(), 0, "{control:?}");
         let sent = marked.sender.sender().stats();

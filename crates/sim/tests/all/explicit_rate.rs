@@ -125,7 +125,7 @@ fn a_line_that_shrinks_is_followed_within_a_round_trip_and_a_half() {
     let (before, after) = (sent.rate("2 s", "3 s"), sent.rate("3.15 s", "4.15 s"));
     assert!(before > 28e6 && after < 10e6 && after > 9e6, "{before} {after}");
     assert_eq!(outcome(&flow), Outcome::Granted);
-    let dropped = flow.drops.forward.of(DropCause::QueueOverflow);
+    let dropped = flow.drops.forward.count_of(DropCause::QueueOverflow);
     assert_eq!((flow.sender.sender().stats().retransmissions, dropped), (0, 0));
 }
 

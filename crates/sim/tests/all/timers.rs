@@ -178,7 +178,7 @@ fn a_connection_opens_over_as_many_routers_as_its_ttl_allows() {
         let kind = ElementKind::Hops(Hops { routers: PerDirection::both(routers) });
         let path = vec![delay("10 ms"), ElementSpec { name: "hops".to_owned(), kind }];
         let flow = run(&setup(path, vec![upload(&stack, 20_000)], 1)).remove(0);
-        (flow.end, flow.drops.forward.of(DropCause::Ttl))
+        (flow.end, flow.drops.forward.count_of(DropCause::Ttl))
     };
     for ttl in [1, 32, 64, 128, 255] {
         assert_eq!(over(u32::from(ttl) - 1, ttl), (FlowEnd::Completed, 0), "{ttl}");

@@ -83,7 +83,7 @@ impl Curve {
         Curve { w_max, k: libm::cbrt((w_max - cwnd_epoch) as f64 / c), c }
     }
 
-    fn at(&self, t: f64) -> f64 {
+    fn window_at(&self, t: f64) -> f64 {
         let d = t - self.k;
         self.c * (d * d * d) + self.w_max as f64
     }
@@ -170,14 +170,14 @@ impl Cubic {
         let acked = ack.newly_acked.min(cwnd);
         let alpha_is_one = self.alpha_one && stage.w_est >= self.cwnd_prior;
         stage.grow_estimate(cwnd, acked, self.smss, alpha_is_one);
-        let grown = if stage.curve.at(t) < stage.w_est as f64 {
+        let grown = if stage.curve.window_at(t) < stage.w_est as f64 {
             // DEVIATES RFC 9438 §4.3: cwnd SHOULD be set to W_est. Where it is above already, since it steps towards
             // the curve one RTT ahead, it stays there: no ACK takes window away.
             cwnd.max(stage.w_est)
         } else {
             let rtt = ack.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
             // A float beyond a u64 becomes the largest one, below zero 0: the bounds of §4.2 hold it anyway.
-            let ahead = stage.curve.at(t + rtt) as u64;
+            let ahead = stage.curve.window_at(t + rtt) as u64;
             let target = ahead.clamp(cwnd, cwnd.saturating_add(cwnd / 2));
             cwnd.saturating_add(stage.step_towards(target, cwnd, acked))
         };

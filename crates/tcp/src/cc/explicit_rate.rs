@@ -69,7 +69,7 @@ mod tests {
     fn granted(bytes_per_s: u64, change: impl FnOnce(&mut CongestionConfig)) -> ExplicitRate {
         let mut config = Config::default().congestion;
         change(&mut config);
-        ExplicitRate::new(&config, 1000, Pace::at(bytes_per_s))
+        ExplicitRate::new(&config, 1000, Pace::from_bytes_per_s(bytes_per_s))
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub struct Pace {
 impl Pace {
     /// As Linux's internal pacing has it: two segments together at least (`tcp_min_tso_segs`), the first nine of a
     /// connection at once.
-    pub const fn at(bytes_per_s: u64) -> Pace {
+    pub const fn from_bytes_per_s(bytes_per_s: u64) -> Pace {
         Pace { bytes_per_s, overhead: 0, least_burst: 2, most_burst: u64::MAX, unpaced: 10 }
     }
 

@@ -58,7 +58,7 @@ impl Connection {
     }
 
     pub(super) fn on_syn_sent(&mut self, now: Instant, seg: &Segment) {
-        let acks_syn = seg.flags.contains(Flags::ACK) && seg.ack == self.isn.at(1);
+        let acks_syn = seg.flags.contains(Flags::ACK) && seg.ack == self.isn.advanced_by(1);
         if seg.flags.contains(Flags::ACK) && !acks_syn {
             if !seg.flags.contains(Flags::RST) {
                 self.reject(seg);
@@ -275,7 +275,7 @@ impl Connection {
         self.active
             && seg.flags.contains(Flags::SYN | Flags::ACK)
             && !seg.flags.contains(Flags::RST)
-            && (seg.seq, seg.ack) == (self.peer_isn, self.isn.at(1))
+            && (seg.seq, seg.ack) == (self.peer_isn, self.isn.advanced_by(1))
     }
 
     fn enter_time_wait(&mut self, now: Instant) {
@@ -395,7 +395,7 @@ impl Connection {
         self.reset = Some(if seg.flags.contains(Flags::ACK) {
             Segment::new(Flags::RST, seg.ack, Seq(0))
         } else {
-            Segment::new(Flags::RST | Flags::ACK, Seq(0), seg.seq.at(seg.seq_len()))
+            Segment::new(Flags::RST | Flags::ACK, Seq(0), seg.seq.advanced_by(seg.seq_len()))
         });
     }
 }

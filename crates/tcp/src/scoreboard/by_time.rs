@@ -104,7 +104,7 @@ impl Scoreboard {
         let mut prefix = true;
         for index in 0..self.segments.len() {
             let segment = self.segments[index];
-            let copy = self.copies.of(segment.end);
+            let copy = self.copies.time_of_copy(segment.end);
             let expired = index == 0 || copy.unwrap_or(segment.sent_at) + wait <= now;
             if expired && !segment.sacked {
                 self.copies.give_up(segment.end);

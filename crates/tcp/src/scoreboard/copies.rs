@@ -66,7 +66,7 @@ impl Copies {
     }
 
     /// When the latest copy of the segment that ends at `end` left.
-    pub fn of(&self, end: u64) -> Option<Instant> {
+    pub fn time_of_copy(&self, end: u64) -> Option<Instant> {
         self.latest.get(&end).map(|copy| copy.at)
     }
 

@@ -110,7 +110,10 @@ impl Sender {
 
     /// The most segments of one super-packet: a millisecond's worth of the pace, or of what the window's would be.
     pub(super) fn longest_super_packet(&self) -> u64 {
-        let pace = self.pacer.pace.unwrap_or_else(|| Pace::at(self.window_rate().unwrap_or(u64::MAX >> 1)));
+        let pace = self
+            .pacer
+            .pace
+            .unwrap_or_else(|| Pace::from_bytes_per_s(self.window_rate().unwrap_or(u64::MAX >> 1)));
         self.longest_burst(pace)
     }
 
@@ -118,7 +121,7 @@ impl Sender {
     pub(super) fn set_pace(&mut self) {
         self.pacer.pace = self.cc.pace().or_else(|| {
             let rate = if self.config.send.pacing { self.window_rate() } else { None };
-            rate.map(Pace::at)
+            rate.map(Pace::from_bytes_per_s)
         });
     }
 
@@ -167,7 +170,7 @@ mod tests {
 
     /// 1000 B take a millisecond, and the unpaced beginning is over.
     fn pacer() -> Pacer {
-        Pacer { pace: Some(Pace::at(1_000_000)), sent: 10, ..Pacer::default() }
+        Pacer { pace: Some(Pace::from_bytes_per_s(1_000_000)), sent: 10, ..Pacer::default() }
     }
 
     #[test]
@@ -206,9 +209,9 @@ mod tests {
     fn what_waits_for_a_slow_pace_leaves_by_a_higher_one() {
         let mut pacer = pacer();
         pacer.on_sent(at(0), 1000, 1);
-        pacer.hasten(at(500), Pace::at(500_000));
+        pacer.hasten(at(500), Pace::from_bytes_per_s(500_000));
         assert_eq!(pacer.next, at(1000), "a lower one changes nothing");
-        pacer.hasten(at(500), Pace::at(5_000_000));
+        pacer.hasten(at(500), Pace::from_bytes_per_s(5_000_000));
         assert_eq!(pacer.next, at(600));
     }
 

@@ -1,4 +1,4 @@
-//! Giving back what a loss cost that was none: the response to F-RTO, Eifel (RFC 3522) and D-SACK (RFC 3708).
+//! Undo of a spurious loss recovery: the response to F-RTO, Eifel (RFC 3522) and D-SACK (RFC 3708).
 
 use super::Sender;
 use super::ecn::EcnSender;

@@ -80,7 +80,7 @@ fn a_syn_without_an_answer_is_sent_again_without_ecn() {
     t.expect("S ece cwr").at("1 s").expect("S");
     // The answer to the first, late: what was taken back is not used, but what the peer marks is echoed.
     let mut syn_ack = t.syn();
-    (syn_ack.flags, syn_ack.ack) = (Flags::SYN | Flags::ACK | Flags::ECE, crate::script::ISN.at(1));
+    (syn_ack.flags, syn_ack.ack) = (Flags::SYN | Flags::ACK | Flags::ECE, crate::script::ISN.advanced_by(1));
     t.segment(syn_ack).expect("ack 1").write(1000).expect("1:1001");
     t.marked_data(Flags::ACK, Ecn::Ce, 1..1001).expect("ack 1001 ece");
 }

@@ -201,7 +201,7 @@ fn both_ends_may_open_at_once() {
     assert_eq!(t.end.state(), State::SynReceived);
     let mut synack = t.syn();
     synack.flags |= Flags::ACK;
-    synack.ack = ISN.at(1);
+    synack.ack = ISN.advanced_by(1);
     t.segment(synack).expect("ack 1");
     assert_eq!(t.end.state(), State::Established);
     t.segment(synack).expect("ack 1"); // and no SYN/ACK for a SYN/ACK, for ever
@@ -305,7 +305,7 @@ fn data_begin_with_three_seconds_too_where_a_syn_came_again() {
 fn an_ack_of_nothing_sent_is_reset_while_opening() {
     let mut t = Script::connect(&config(|_| {}));
     let mut synack = t.syn_ack();
-    synack.ack = ISN.at(7);
+    synack.ack = ISN.advanced_by(7);
     t.expect("S").segment(synack).expect("R 7");
     assert_eq!(t.end.state(), State::SynSent);
 
@@ -321,10 +321,10 @@ fn a_reset_refuses_a_syn_if_it_acknowledges_it() {
     let mut reset = t.syn();
     reset.flags = Flags::RST;
     t.segment(reset).expect_nothing();
-    (reset.flags, reset.ack) = (Flags::RST | Flags::ACK, ISN.at(3));
+    (reset.flags, reset.ack) = (Flags::RST | Flags::ACK, ISN.advanced_by(3));
     t.segment(reset).expect_nothing();
     assert_eq!(t.end.state(), State::SynSent);
-    reset.ack = ISN.at(1);
+    reset.ack = ISN.advanced_by(1);
     t.segment(reset).expect_nothing();
     assert_eq!(t.end.closed(), Some((CloseReason::Refused, time("0 s"))));
 }
@@ -344,9 +344,9 @@ fn a_reset_or_a_new_syn_sends_a_half_open_connection_back_to_listen() {
     assert_eq!(t.end.state(), State::Listen);
     let mut t = half_open(|_| {});
     let mut syn = t.syn();
-    syn.seq = PEER_ISN.at(100);
+    syn.seq = PEER_ISN.advanced_by(100);
     t.segment(syn).expect_nothing().segment(syn).expect("S.");
-    assert_eq!(t.last().ack, PEER_ISN.at(101));
+    assert_eq!(t.last().ack, PEER_ISN.advanced_by(101));
 }
 
 #[test]

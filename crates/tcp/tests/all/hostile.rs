@@ -79,9 +79,9 @@ fn forge(dice: &mut Dice, end: &Connection, now: Instant, tame: bool) -> Segment
     let [isn, peer_isn] = ISNS;
     let near = |dice: &mut Dice, isn: Seq, position: u64| match if tame { 7 } else { dice.below(8) } {
         0 => Seq(dice.next() as u32),
-        1 | 2 => isn.at(position.wrapping_add(dice.below(5000)).wrapping_sub(2500)),
-        3 => isn.at(position.wrapping_add(dice.below(3)).wrapping_sub(1)),
-        _ => isn.at(position),
+        1 | 2 => isn.advanced_by(position.wrapping_add(dice.below(5000)).wrapping_sub(2500)),
+        3 => isn.advanced_by(position.wrapping_add(dice.below(3)).wrapping_sub(1)),
+        _ => isn.advanced_by(position),
     };
     let sender = end.sender();
     let (una, flight) = (1 + sender.acked(), sender.flight_size());
@@ -125,7 +125,7 @@ fn forge(dice: &mut Dice, end: &Connection, now: Instant, tame: bool) -> Segment
             let place = una + dice.below(flight + 1);
             let start = near(dice, isn, place);
             let len = if dice.per_cent(50) { sender.smss() * dice.below(6) } else { dice.below(3000) };
-            segment.sack.push(SackBlock { start, end: start.at(len) });
+            segment.sack.push(SackBlock { start, end: start.advanced_by(len) });
         }
     }
     segment
@@ -171,7 +171,7 @@ impl<'a> Target<'a> {
     fn shake_hands(&mut self, dice: &mut Dice, connects: bool) {
         let [isn, peer_isn] = ISNS;
         let mut opening = if connects {
-            Segment::new(Flags::SYN | Flags::ACK, peer_isn, isn.at(1))
+            Segment::new(Flags::SYN | Flags::ACK, peer_isn, isn.advanced_by(1))
         } else {
             Segment::new(Flags::SYN, peer_isn, Seq(0))
         };
@@ -186,7 +186,7 @@ impl<'a> Target<'a> {
         if !connects {
             own = self.end.poll_segment(self.now);
             self.now += Duration::from_millis(50);
-            let mut last = Segment::new(Flags::ACK, peer_isn.at(1), isn.at(1));
+            let mut last = Segment::new(Flags::ACK, peer_isn.advanced_by(1), isn.advanced_by(1));
             last.window = u16::MAX;
             last.timestamps = Some(Timestamps { value: 2, echo: 0 });
             self.arrives(&last);
@@ -207,7 +207,7 @@ impl<'a> Target<'a> {
             && now == State::Closed
             && segment.flags.contains(Flags::RST)
         {
-            assert_eq!(segment.seq, ISNS[1].at(next), "a reset in {state:?}");
+            assert_eq!(segment.seq, ISNS[1].advanced_by(next), "a reset in {state:?}");
         }
         if now == State::Listen || now == State::SynReceived && self.end.sender().acked() < self.acked {
             // Begun anew.
@@ -236,7 +236,7 @@ impl<'a> Target<'a> {
             }
             5 if dice.per_cent(20) => {
                 let beyond = self.end.receiver().next() + 1 + dice.below(3000);
-                self.arrives(&Segment::new(Flags::RST, ISNS[1].at(beyond), Seq(0)));
+                self.arrives(&Segment::new(Flags::RST, ISNS[1].advanced_by(beyond), Seq(0)));
             }
             _ => {
                 let tame = dice.per_cent(tameness);
@@ -289,7 +289,7 @@ impl<'a> Target<'a> {
                 segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::RST | Flags::SYN);
             if let Some(scale) = self.scale.filter(|_| answers) {
                 let next = self.end.receiver().next();
-                assert_eq!(segment.ack, ISNS[1].at(next));
+                assert_eq!(segment.ack, ISNS[1].advanced_by(next));
                 let window = u64::from(segment.window) << scale;
                 // A window that grows ends with the buffer rounded up to what the field can say, as in `__tcp_select_window()`.
                 let receive = &self.config.receive;

@@ -400,7 +400,7 @@ fn a_copy_makes_the_receiver_acknowledge_at_once() {
     let mut come = |t: &mut Script| {
         next += 1000;
         t.data(next - 1000..next).ignore();
-        let at_once = t.last().ack == PEER_ISN.at(next);
+        let at_once = t.last().ack == PEER_ISN.advanced_by(next);
         t.read(1000).ignore();
         at_once
     };
@@ -456,7 +456,7 @@ fn quick_acks(change: impl FnOnce(&mut ReceiveConfig)) -> u64 {
     for count in 0..100 {
         let end = LEN * (count + 1) + 1;
         t.data(end - LEN..end).ignore();
-        if t.last().ack != PEER_ISN.at(end) {
+        if t.last().ack != PEER_ISN.advanced_by(end) {
             return count;
         }
         t.read(LEN).ignore();
@@ -515,7 +515,7 @@ fn linux_counts_an_ack_whatever_it_answers() {
         t.data(1..1001).expect("ack 1001").data(2001..3001).expect("ack 1001");
         t.data(1001..2001).expect("ack 3001");
         t.data(3001..4001).ignore();
-        t.last().ack == PEER_ISN.at(4001)
+        t.last().ack == PEER_ISN.advanced_by(4001)
     };
     assert!(after_a_hole(ImmediateAcks::ByNumber), "only one segment took one");
     assert!(!after_a_hole(ImmediateAcks::Linux), "the ACK that reported the hole took the second");

@@ -59,7 +59,7 @@ fn a_granted_rate_is_kept_whatever_the_window() {
     let synack = t.syn_ack();
     t.expect("S").at("100 ms").segment(synack).expect("ack 1");
     // 10 ms for each segment; half of that for the first, since nothing had left before.
-    let pace = Pace { least_burst: 1, most_burst: 1, unpaced: 0, ..Pace::at(100_000) };
+    let pace = Pace { least_burst: 1, most_burst: 1, unpaced: 0, ..Pace::from_bytes_per_s(100_000) };
     t.end.send_at(t.now, pace);
     t.write(3000).expect("1:1001");
     t.at("1 s").expect_timed("105 ms 1001:2001, 115 ms 2001:3001");

@@ -245,7 +245,7 @@ impl Pipe {
     fn check_sent(&self, n: usize, segment: &Segment) {
         let next = self.ends[n].receiver().next();
         if segment.flags.contains(Flags::ACK) && !segment.flags.contains(Flags::RST) {
-            assert_eq!(segment.ack, ISNS[1 - n].at(next), "end {n} acknowledges what it has");
+            assert_eq!(segment.ack, ISNS[1 - n].advanced_by(next), "end {n} acknowledges what it has");
         }
         assert!(u64::from(segment.len) <= self.ends[n].sender().smss());
         self.check_ecn(n, segment);
@@ -269,6 +269,10 @@ impl Pipe {
         let sender = self.ends[n].sender();
         let fin = u64::from(segment.flags.contains(Flags::FIN));
         let end = 1 + sender.acked() + sender.flight_size();
-        assert_eq!(segment.seq.at(u64::from(segment.len) + fin), ISNS[n].at(end), "end {n}: sent again");
+        assert_eq!(
+            segment.seq.advanced_by(u64::from(segment.len) + fin),
+            ISNS[n].advanced_by(end),
+            "end {n}: sent again"
+        );
     }
 }

@@ -104,7 +104,7 @@ fn after_the_first_data_acks_travel_with_data_though_the_first_one_leaves_alone(
     t.write(20_000).ignore();
     t.peer_acks = 1001;
     t.data(1..1001).expect("10001:11001, 11001:12001");
-    assert_eq!(t.last().ack, PEER_ISN.at(1001));
+    assert_eq!(t.last().ack, PEER_ISN.advanced_by(1001));
 }
 
 #[test]

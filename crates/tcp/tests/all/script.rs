@@ -95,7 +95,7 @@ impl Script {
         let config_syn = self.last_or_pending();
         let mut seg = self.syn();
         seg.flags |= Flags::ACK;
-        seg.ack = ISN.at(1);
+        seg.ack = ISN.advanced_by(1);
         seg.sack_permitted = config_syn.is_some_and(|syn| syn.sack_permitted);
         seg.window_scale = config_syn.and_then(|syn| syn.window_scale);
         if config_syn.is_some_and(|syn| syn.flags.contains(Flags::ECE | Flags::CWR)) {
@@ -185,8 +185,11 @@ impl Script {
 
     /// A segment from the peer's present place: its sequence number, acknowledgment, window, timestamps.
     pub fn peer_segment(&self, flags: Flags) -> Segment {
-        let mut segment =
-            Segment::new(flags | Flags::ACK, PEER_ISN.at(self.peer_next), self.isn.at(self.peer_acks));
+        let mut segment = Segment::new(
+            flags | Flags::ACK,
+            PEER_ISN.advanced_by(self.peer_next),
+            self.isn.advanced_by(self.peer_acks),
+        );
         segment.window = self.window;
         segment.timestamps = self.timestamps;
         segment
@@ -220,7 +223,7 @@ impl Script {
 
     pub fn data_with(&mut self, flags: Flags, range: Range<u64>) -> &mut Script {
         let mut segment = self.peer_segment(flags);
-        segment.seq = PEER_ISN.at(range.start);
+        segment.seq = PEER_ISN.advanced_by(range.start);
         segment.len = (range.end - range.start) as u16;
         let fin = u64::from(flags.contains(Flags::FIN));
         self.peer_next = self.peer_next.max(range.end + fin);
@@ -236,7 +239,7 @@ impl Script {
     /// Payload of the peer with these flags, in a packet that is marked CE or not.
     pub fn marked_data(&mut self, flags: Flags, ecn: Ecn, range: Range<u64>) -> &mut Script {
         let mut segment = self.peer_segment(flags);
-        (segment.seq, segment.ecn) = (PEER_ISN.at(range.start), ecn);
+        (segment.seq, segment.ecn) = (PEER_ISN.advanced_by(range.start), ecn);
         segment.len = (range.end - range.start) as u16;
         self.peer_next = self.peer_next.max(range.end);
         self.segment(segment)
@@ -250,7 +253,7 @@ impl Script {
 
     pub fn reset(&mut self, position: u64) -> &mut Script {
         let mut segment = self.peer_segment(Flags::RST);
-        segment.seq = PEER_ISN.at(position);
+        segment.seq = PEER_ISN.advanced_by(position);
         self.segment(segment)
     }
 
@@ -322,7 +325,9 @@ impl Script {
 pub fn sack_blocks(blocks: &[Range<u64>]) -> SackBlocks {
     let mut sack = SackBlocks::EMPTY;
     for block in blocks {
-        assert!(sack.push(SackBlock { start: ISN.at(block.start), end: ISN.at(block.end) }));
+        assert!(
+            sack.push(SackBlock { start: ISN.advanced_by(block.start), end: ISN.advanced_by(block.end) })
+        );
     }
     sack
 }

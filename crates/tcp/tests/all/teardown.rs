@@ -176,7 +176,7 @@ fn a_syn_is_questioned_wherever_it_lies() {
     for state in SYNCHRONIZED {
         for place in [0, 1, 50, 10_000_000] {
             let mut t = in_state(state);
-            let mut syn = Segment::new(Flags::SYN, PEER_ISN.at(place), Seq(0));
+            let mut syn = Segment::new(Flags::SYN, PEER_ISN.advanced_by(place), Seq(0));
             syn.window = 1000;
             let next = t.end.receiver().next();
             t.segment(syn).expect(&format!("ack {next}"));
@@ -248,7 +248,7 @@ fn a_closed_connection_answers_with_a_reset_unless_it_is_ns3() {
 fn ten_challenges_are_answered_in_five_seconds() {
     // RFC 5961 §7
     let mut t = open();
-    let mut syn = Segment::new(Flags::SYN, PEER_ISN.at(1), Seq(0));
+    let mut syn = Segment::new(Flags::SYN, PEER_ISN.advanced_by(1), Seq(0));
     syn.window = 1000;
     t.at("1 s");
     for _ in 0..10 {

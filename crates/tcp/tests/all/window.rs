@@ -189,7 +189,7 @@ fn our_acks_stay_within_a_window_taken_back() {
     t.write(3000).ignore();
     t.window = 1000;
     t.dup_acks(1).data(1..101).expect("ack 101");
-    assert_eq!(t.last().seq, crate::script::ISN.at(1001));
+    assert_eq!(t.last().seq, crate::script::ISN.advanced_by(1001));
 }
 
 #[test]
@@ -226,10 +226,10 @@ fn an_old_segment_does_not_update_the_window() {
     let mut t = Script::established(&config(|_| {}));
     t.write(2000).ignore().ack(1001).data(1..101).ignore();
     let mut old = t.peer_segment(Flags::ACK);
-    (old.seq, old.window) = (PEER_ISN.at(1), 7);
+    (old.seq, old.window) = (PEER_ISN.advanced_by(1), 7);
     t.segment(old).ignore();
-    old.seq = PEER_ISN.at(101);
-    old.ack = crate::script::ISN.at(1);
+    old.seq = PEER_ISN.advanced_by(101);
+    old.ack = crate::script::ISN.advanced_by(1);
     t.segment(old).ignore();
     assert_eq!(t.sender().rwnd(), 60_000);
 }

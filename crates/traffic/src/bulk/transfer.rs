@@ -106,7 +106,7 @@ impl Transfer<'_> {
         }
         let now = self.now();
         self.connected_at = Some(now);
-        self.info_at_connect = TcpInfo::of(self.socket.as_fd()).ok();
+        self.info_at_connect = TcpInfo::from_socket(self.socket.as_fd()).ok();
         self.next_sample = self.asked.sample_every.map(|_| now);
         if self.asked.opening == Opening::Connect {
             self.show_token()?;
@@ -327,7 +327,7 @@ impl Transfer<'_> {
         if let (Some(due), Some(every)) = (self.next_sample, self.asked.sample_every)
             && due <= now
         {
-            let info = TcpInfo::of(self.socket.as_fd())?;
+            let info = TcpInfo::from_socket(self.socket.as_fd())?;
             (self.sampled)(&Sample { at: now, bytes: Bytes(self.bytes), info });
             // A thread that came late does not catch up: it takes the next in its turn.
             let mut next = due + every.max(Duration::from_micros(1));
@@ -376,7 +376,7 @@ impl Transfer<'_> {
         let ended_at = self.finished_at.filter(|_| end.is_completed()).unwrap_or_else(|| self.now());
         // A listener without a connection has nothing to say of one.
         let connection = self.asked.opening == Opening::Connect || self.connected_at.is_some();
-        let info = connection.then(|| TcpInfo::of(self.socket.as_fd()).ok()).flatten();
+        let info = connection.then(|| TcpInfo::from_socket(self.socket.as_fd()).ok()).flatten();
         if end.is_completed()
             && let Err(surplus) = self.close(ended_at)
         {
@@ -415,7 +415,7 @@ impl Transfer<'_> {
                 let expected = if self.asked.role == Role::Receiver { self.bytes } else { 0 };
                 return Err(End::WrongLength { expected, got: expected + 1 });
             }
-            match TcpInfo::of(self.socket.as_fd()) {
+            match TcpInfo::from_socket(self.socket.as_fd()) {
                 Ok(info) if !matches!(info.state, State::Closed | State::TimeWait) => {}
                 _ => break,
             }
@@ -441,7 +441,7 @@ impl Pace {
     fn new(bytes_per_s: Option<u64>, socket: &Socket, now: Instant) -> Pace {
         let Some(bytes_per_s) = bytes_per_s else { return Pace::AtOnce };
         let Some(rate) = Rate::from_bit_per_s(bytes_per_s.saturating_mul(8)) else { return Pace::Never };
-        let mss = TcpInfo::of(socket.as_fd()).map_or(0, |info| info.advmss.0);
+        let mss = TcpInfo::from_socket(socket.as_fd()).map_or(0, |info| info.advmss.0);
         Pace::At { rate, chunk: mss.max(1), free_at: now }
     }
 }

@@ -336,8 +336,11 @@ impl Bench {
                         let began = now();
                         socket.connect(&SockAddr::from(far)).expect("the far host listens");
                         let buffer = socket.send_buffer_size().unwrap();
-                        *sent.lock().unwrap() =
-                            Some((control_of(&socket), TcpInfo::of(socket.as_fd()).unwrap(), buffer));
+                        *sent.lock().unwrap() = Some((
+                            control_of(&socket),
+                            TcpInfo::from_socket(socket.as_fd()).unwrap(),
+                            buffer,
+                        ));
                         let chunk = vec![7; 64 << 10];
                         let mut left = bytes;
                         while left > 0 {
@@ -348,7 +351,7 @@ impl Bench {
                             }
                             if watched.lock().unwrap().len() < 100_000 {
                                 let flows = self.driver.flows().unwrap();
-                                let info = TcpInfo::of(socket.as_fd()).unwrap();
+                                let info = TcpInfo::from_socket(socket.as_fd()).unwrap();
                                 let ours = flows.into_iter().find(|flow| flow.local == near);
                                 watched.lock().unwrap().push((now() - began, info, ours));
                             }

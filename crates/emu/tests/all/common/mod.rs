@@ -25,7 +25,7 @@ pub fn packet(ends: [&str; 2], segment: &Segment, offset: u64) -> Vec<u8> {
 
 /// A data segment at the stream's byte `offset`.
 pub fn data(offset: u64, len: u16) -> Segment {
-    let mut segment = Segment::new(Flags::ACK, Seq(1).at(offset), Seq(1));
+    let mut segment = Segment::new(Flags::ACK, Seq(1).advanced_by(offset), Seq(1));
     (segment.len, segment.window) = (len, 1000);
     segment
 }

@@ -316,7 +316,7 @@ fn a_transfer_goes_on_among_malformed_packets_of_both_hosts() {
                 let made = census.get(&Kind::Malformed(kind)).copied().unwrap_or(0);
                 // The last two are about what a device is told beside the bytes, in which a kernel tells no untruth.
                 assert_eq!(made == 0, matches!(kind, Malformed::Checksum | Malformed::Gso), "{kind}");
-                assert_eq!(report.malformed[way].of(kind), made, "{backend}, {way}: {kind}");
+                assert_eq!(report.malformed[way].count_of(kind), made, "{backend}, {way}: {kind}");
             }
             // The hosts answer some of them by ICMP.
             assert!(report.other_protocols[way] >= census[&Kind::OtherProtocol], "{backend}, {way}");

@@ -129,7 +129,7 @@ fn every_malformed_packet_is_counted_by_its_kind() {
         for kind in Malformed::ALL {
             let made = kinds.iter().filter(|&&made| made == kind).count() as u64;
             assert!(made > 0, "{kind}");
-            assert_eq!(report.malformed.forward.of(kind), made, "{kind}");
+            assert_eq!(report.malformed.forward.count_of(kind), made, "{kind}");
         }
         assert_eq!(report.malformed.forward.total(), PACKETS as u64);
         let passed = kinds.iter().filter(|kind| kind.passes()).count() as u64;

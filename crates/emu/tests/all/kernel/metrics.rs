@@ -41,13 +41,13 @@ fn metrics_reach_both_ends_by_both_versions() {
     for to in far_addresses() {
         let (active, passive) = connect(&near, &far, to);
         for end in [active, passive] {
-            let info = TcpInfo::of(end.as_fd()).unwrap();
+            let info = TcpInfo::from_socket(end.as_fd()).unwrap();
             assert_eq!(info.snd_cwnd, 2, "{to}");
             assert!(info.rto >= Duration::from_secs(1), "{to}: {:?}", info.rto);
         }
         // Elsewhere it is RFC 6928's, and Linux's floor.
         let (active, _passive) = connect(&plain_near, &plain_far, to);
-        let info = TcpInfo::of(active.as_fd()).unwrap();
+        let info = TcpInfo::from_socket(active.as_fd()).unwrap();
         assert_eq!(info.snd_cwnd, 10);
         assert!(info.rto < Duration::from_secs(1));
     }
@@ -62,7 +62,7 @@ fn the_mss_is_announced_as_said() {
     let _wire = join(&near, &far);
     let (active, _passive) = connect(&near, &far, far_addresses()[0]);
     // What the other end may send: 500 B less the 12 B of the timestamps option.
-    assert_eq!(TcpInfo::of(active.as_fd()).unwrap().snd_mss.0, 488);
+    assert_eq!(TcpInfo::from_socket(active.as_fd()).unwrap().snd_mss.0, 488);
 }
 
 #[test]

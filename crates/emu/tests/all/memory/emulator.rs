@@ -210,7 +210,7 @@ fn segments_that_differ_in_more_than_their_place_go_alone() {
     let mut bench = Bench::new();
     bench.settings.coalesce = true;
     let mut acks_more = data(2000, 1000);
-    acks_more.ack = acks_more.ack.at(1);
+    acks_more.ack = acks_more.ack.advanced_by(1);
     let mut other_window = data(3000, 1000);
     other_window.window += 1;
     let segments = [data(0, 1000), data(1000, 1000), acks_more, other_window, data(4000, 0), data(4000, 900)];
@@ -312,7 +312,8 @@ fn malformed_packets_are_counted_by_kind_and_those_that_can_be_go_on() {
     }
     let report = bench.run(&[], 3).expect("a path of nothing").report;
     let malformed = report.malformed.forward;
-    let kinds = [Malformed::IpHeader, Malformed::Gso, Malformed::Fragment].map(|kind| malformed.of(kind));
+    let kinds =
+        [Malformed::IpHeader, Malformed::Gso, Malformed::Fragment].map(|kind| malformed.count_of(kind));
     assert_eq!((kinds, malformed.total(), report.other_protocols.forward), ([1, 1, 1], 3, 1));
     assert_eq!((report.packets.forward.taken, report.packets.forward.offered), (5, 3));
 }

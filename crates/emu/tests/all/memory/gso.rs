@@ -44,7 +44,7 @@ proptest! {
             let mut packet = packet.clone();
             packet.finish_checksum();
             let decoded = packet.decode().expect("a sound packet");
-            prop_assert_eq!(decoded.segment.seq, segment.seq.at(next - offset));
+            prop_assert_eq!(decoded.segment.seq, segment.seq.advanced_by(next - offset));
             prop_assert!(last || decoded.segment.len == mss);
             let kept = |flag: Flags, here: bool| if here { flags & flag.0 } else { 0 };
             let expected = Flags::ACK.0 | flags & Flags::ECE.0

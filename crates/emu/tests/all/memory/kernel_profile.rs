@@ -99,14 +99,14 @@ fn what_the_kernel_cannot_be_made_to_do_is_named_with_what_it_does() {
 fn the_window_on_the_path_is_the_stacks_own() {
     let mut config = Config::default();
     config.receive.buffer = Bytes(8760);
-    assert_eq!(KernelProfile::of(&config, &config).window_clamp, Some(Bytes(8760)));
+    assert_eq!(KernelProfile::for_config(&config, &config).window_clamp, Some(Bytes(8760)));
     // The kernel stops here by itself.
     config.receive.buffer = Bytes(1 << 20);
-    assert_eq!(KernelProfile::of(&config, &config).window_clamp, None);
+    assert_eq!(KernelProfile::for_config(&config, &config).window_clamp, None);
     config.send.window_scaling = true;
-    assert_eq!(KernelProfile::of(&config, &config).window_clamp, Some(Bytes(1 << 20)));
+    assert_eq!(KernelProfile::for_config(&config, &config).window_clamp, Some(Bytes(1 << 20)));
     assert_eq!(
-        KernelProfile::of(&config, &Config::default()).window_clamp,
+        KernelProfile::for_config(&config, &Config::default()).window_clamp,
         None,
         "the other end does not scale"
     );
@@ -116,7 +116,7 @@ fn the_window_on_the_path_is_the_stacks_own() {
 fn a_window_of_less_than_two_segments_shortens_the_segments() {
     let (sender, mut receiver) = (Config::default(), Config::default());
     receiver.receive.buffer = Bytes(2000);
-    let unmatched = KernelProfile::of(&sender, &receiver).unmatched;
+    let unmatched = KernelProfile::for_config(&sender, &receiver).unmatched;
     let said = "mss 1.46 kB: in a window of 2 kB the kernel sends segments of 1 kB, half of it";
     assert!(unmatched.iter().any(|line| line == said), "{unmatched:#?}");
 }
@@ -203,7 +203,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 proptest! {
     #[test]
     fn every_stack_has_a_dress_that_the_kernel_takes(config in any_config(), other in any_config()) {
-        let profile = KernelProfile::of(&config, &other);
+        let profile = KernelProfile::for_config(&config, &other);
         for sysctl in &profile.sysctls {
             let name = sysctl.name.trim_start_matches("net.ipv4.");
             prop_assert!(is_accepted(name, &sysctl.value), "{} = {}", sysctl.name, sysctl.value);
@@ -232,7 +232,7 @@ fn every_shipped_stack_has_a_dress() {
 fn every_sysctl_that_the_guide_names_is_set() {
     let mut config = Config::default();
     config.send.ttl = 63;
-    let profile = KernelProfile::of(&config, &config);
+    let profile = KernelProfile::for_config(&config, &config);
     for parameter in parameters() {
         let told = parameter.told.map_or("", |(told, _)| told);
         let names = told.split('`').filter(|word| word.starts_with("tcp_") || word.starts_with("ip_"));

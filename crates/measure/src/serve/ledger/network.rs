@@ -26,7 +26,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    pub fn of(address: IpAddr) -> Networks {
+    pub fn containing(address: IpAddr) -> Networks {
         let network = |level, prefix| Network { level, prefix };
         match address.to_canonical() {
             IpAddr::V6(v6) => Networks {

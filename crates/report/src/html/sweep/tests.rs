@@ -1,5 +1,5 @@
 use super::*;
-use crate::html::asked;
+use crate::html::summary_of_experiment;
 use crate::tables::ComparisonTable;
 use farpath_engine::{jobs, provenance, simulate};
 use farpath_experiment::Experiment;
@@ -24,7 +24,7 @@ fn of_losses(losses: &str, horizon: &str) -> Vec<Figure> {
     };
     let jobs = jobs(&experiment, &[Engine::Simulate]);
     let runs: Vec<Run> = jobs.iter().map(run).collect();
-    let asked = asked(&experiment, runs.len() as u64);
+    let asked = summary_of_experiment(&experiment, runs.len() as u64);
     figures(&asked, &ComparisonTable::from_runs(&asked, &runs))
 }
 

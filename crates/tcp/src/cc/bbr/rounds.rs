@@ -19,7 +19,7 @@ pub struct Rounds<B> {
 }
 
 impl<B: CongestionControl> Rounds<B> {
-    pub fn of(bbr: impl FnOnce(&CongestionConfig, u64) -> B) -> Rounds<B> {
+    pub fn with_controller(bbr: impl FnOnce(&CongestionConfig, u64) -> B) -> Rounds<B> {
         let mut bbr = bbr(&Config::default().congestion, SMSS);
         let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
         bbr.on_established(&window, Instant::ZERO, Some(RTT), Duration::ZERO);

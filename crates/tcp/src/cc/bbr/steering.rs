@@ -124,7 +124,7 @@ impl Steering {
     }
 
     pub fn pace(&self, least_burst: u64) -> Option<Pace> {
-        Some(Pace { least_burst, ..Pace::at(self.pacing_rate) })
+        Some(Pace { least_burst, ..Pace::from_bytes_per_s(self.pacing_rate) })
     }
 }
 

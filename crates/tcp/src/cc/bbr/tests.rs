@@ -3,7 +3,7 @@ use super::*;
 
 impl Rounds<Bbr> {
     fn new() -> Self {
-        Rounds::of(Bbr::new)
+        Rounds::with_controller(Bbr::new)
     }
 
     /// A pipe that was filled at `rate`, and the queue of startup drained.

@@ -7,7 +7,7 @@ const PRODUCT: u64 = 100 * SMSS;
 
 impl Rounds<Bbr3> {
     fn new() -> Self {
-        Rounds::of(Bbr3::new)
+        Rounds::with_controller(Bbr3::new)
     }
 
     /// A pipe that was filled at `rate`, and the queue of startup drained.

@@ -71,11 +71,11 @@ fn same_to_8_digits(ours: f64, theirs: f64) {
 fn the_curve_is_the_rfcs_at_0_k_and_2k() {
     let curve = Curve::new(1000 * SMSS, 700 * SMSS, SMSS);
     same_to_8_digits(curve.k, 9.085_602_964_160_698);
-    same_to_8_digits(curve.at(0.0), 700_000.0);
-    same_to_8_digits(curve.at(curve.k), 1_000_000.0);
-    same_to_8_digits(curve.at(2.0 * curve.k), 1_300_000.0);
+    same_to_8_digits(curve.window_at(0.0), 700_000.0);
+    same_to_8_digits(curve.window_at(curve.k), 1_000_000.0);
+    same_to_8_digits(curve.window_at(2.0 * curve.k), 1_300_000.0);
     // Between: 0.4 (4 - K)^3 + 1000 segments.
-    same_to_8_digits(curve.at(4.0), 947_387.692_955);
+    same_to_8_digits(curve.window_at(4.0), 947_387.692_955);
 }
 
 /// 10 Gbit/s x 600 ms: 750 MB, of which 1460 B are two millionths.
@@ -83,9 +83,9 @@ fn the_curve_is_the_rfcs_at_0_k_and_2k() {
 fn the_curve_is_exact_on_a_long_fat_path() {
     let (w_max, smss) = (750_000_000, 1460);
     let curve = Curve::new(w_max, times(w_max, BETA), smss);
-    same_to_8_digits(curve.at(0.0), 525_000_000.0);
-    same_to_8_digits(curve.at(2.0 * curve.k), 975_000_000.0);
-    let rise = curve.at(curve.k + 1.0) - curve.at(curve.k);
+    same_to_8_digits(curve.window_at(0.0), 525_000_000.0);
+    same_to_8_digits(curve.window_at(2.0 * curve.k), 975_000_000.0);
+    let rise = curve.window_at(curve.k + 1.0) - curve.window_at(curve.k);
     same_to_8_digits(rise, 584.0);
 }
 
@@ -129,7 +129,7 @@ fn after_a_loss_the_window_follows_the_curve_one_rtt_ahead() {
     for (n, &cwnd) in windows.iter().enumerate().skip(1) {
         let now = 0.1 * (n + 1) as f64;
         // A window of steps towards a target that moves: 1 - 1/e of the way after one round trip.
-        let (least, most) = (curve.at(now - 0.1), curve.at(now + 0.1));
+        let (least, most) = (curve.window_at(now - 0.1), curve.window_at(now + 0.1));
         // The target is a whole number of bytes.
         assert!((least - 1.0..=most).contains(&(cwnd as f64)), "round trip {n}: {least} {cwnd} {most}");
     }
@@ -180,7 +180,7 @@ fn the_reno_friendly_region_grows_by_alpha_and_beyond_cwnd_prior_by_one() {
     }
     let stage = cubic.stage.as_ref().expect("a stage");
     assert_eq!(window.cwnd, stage.w_est);
-    assert!(stage.curve.at(0.098) < window.cwnd as f64);
+    assert!(stage.curve.window_at(0.098) < window.cwnd as f64);
 }
 
 /// RFC 8312 §4.2, and Linux: Reno's part never grows by a whole segment.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Rows of a run, where `budget.rows` does not say how many: about 400 MB, and ten times as much while a report is made of them.
 pub const MAX_ROWS: u64 = 20_000_000;
 
-/// Room for the rows of one run, whoever records them.
+/// Budget for the rows of one run, whoever records them.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<Rows>);
+pub struct RowBudget(Arc<Rows>);
 
 #[derive(Debug)]
 struct Rows {
@@ -18,11 +18,11 @@ struct Rows {
     asked: AtomicU64,
 }
 
-impl Room {
+impl RowBudget {
     /// As much as the scenario allows a run.
-    pub fn of_run(scenario: &Scenario) -> Room {
+    pub fn for_run(scenario: &Scenario) -> RowBudget {
         let most = scenario.budget.rows.unwrap_or(MAX_ROWS);
-        Room(Arc::new(Rows { most, asked: AtomicU64::new(0) }))
+        RowBudget(Arc::new(Rows { most, asked: AtomicU64::new(0) }))
     }
 
     /// Takes room for a row; `false` where there is none left.

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 /// Watches all packets of the path.
-pub(super) struct Watch<W> {
+pub(super) struct ProgramRecorder<W> {
     capture: Option<Capture<W>>,
     connections: Option<Connections>,
     sockets: Option<AtPackets>,
@@ -28,20 +28,23 @@ struct AtPackets {
     failed: io::Result<()>,
 }
 
-impl<W: Write> Watch<W> {
+impl<W: Write> ProgramRecorder<W> {
     /// Writes them into a capture, where there is one.
-    pub fn new(capture: Option<Capture<W>>) -> Watch<W> {
-        Watch { capture, connections: None, sockets: None }
+    pub fn new(capture: Option<Capture<W>>) -> ProgramRecorder<W> {
+        ProgramRecorder { capture, connections: None, sockets: None }
     }
 
     /// Tells their connections apart, too.
-    pub fn with_connections(self, connections: Connections) -> Watch<W> {
-        Watch { connections: Some(connections), ..self }
+    pub fn with_connections(self, connections: Connections) -> ProgramRecorder<W> {
+        ProgramRecorder { connections: Some(connections), ..self }
     }
 
     /// Looks at these sockets when packets pass.
-    pub fn with_sockets(self, hosts: Option<[HostSockets; 2]>) -> Watch<W> {
-        Watch { sockets: hosts.map(|hosts| AtPackets { hosts, due: Vec::new(), failed: Ok(()) }), ..self }
+    pub fn with_sockets(self, hosts: Option<[HostSockets; 2]>) -> ProgramRecorder<W> {
+        ProgramRecorder {
+            sockets: hosts.map(|hosts| AtPackets { hosts, due: Vec::new(), failed: Ok(()) }),
+            ..self
+        }
     }
 
     /// Ends the capture. Gives the connections, and how many packets were sent beside those.
@@ -69,7 +72,7 @@ impl AtPackets {
     }
 }
 
-impl<W: Write> Recorder for Watch<W> {
+impl<W: Write> Recorder for ProgramRecorder<W> {
     fn packet(
         &mut self,
         at: Instant,

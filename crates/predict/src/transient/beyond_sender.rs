@@ -27,7 +27,7 @@ pub(super) struct Ack {
 }
 
 /// The link forward, the receiver, and the way back.
-pub(super) struct Far<'a> {
+pub(super) struct BeyondSender<'a> {
     net: &'a Net,
     ends: &'a Ends<'a>,
     pub free: f64,
@@ -56,9 +56,9 @@ pub(super) struct Far<'a> {
     window: u64,
 }
 
-impl<'a> Far<'a> {
-    pub fn new(ends: &'a Ends<'a>, net: &'a Net) -> Far<'a> {
-        Far {
+impl<'a> BeyondSender<'a> {
+    pub fn new(ends: &'a Ends<'a>, net: &'a Net) -> BeyondSender<'a> {
+        BeyondSender {
             net,
             ends,
             free: 0.0,

@@ -1,4 +1,4 @@
-//! What one wants to know first, in a few lines.
+//! Summary of a report in a few lines.
 
 use crate::tables::comparison::{ENGINES, participle};
 use crate::tables::numbers::Scale;

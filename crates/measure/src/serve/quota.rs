@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Room for things of one kind.
 #[derive(Debug)]
-pub struct Room {
+pub struct Quota {
     most: u64,
     taken: AtomicU64,
 }
 
-impl Room {
-    fn new(most: u64) -> Room {
-        Room { most, taken: AtomicU64::new(0) }
+impl Quota {
+    fn new(most: u64) -> Quota {
+        Quota { most, taken: AtomicU64::new(0) }
     }
 
     fn take(&self, things: u64) -> bool {
@@ -27,28 +27,28 @@ impl Room {
 
 /// Room of each kind.
 #[derive(Debug)]
-pub struct Rooms {
-    pub rows: Room,
-    pub messages: Room,
-    pub datagrams: Room,
+pub struct Quotas {
+    pub rows: Quota,
+    pub messages: Quota,
+    pub datagrams: Quota,
 }
 
-impl Rooms {
+impl Quotas {
     /// For all clients together.
-    pub fn of_all() -> Rooms {
-        Rooms {
-            rows: Room::new(limits::ROWS_IN_ALL),
-            messages: Room::new(limits::MESSAGES_IN_ALL),
-            datagrams: Room::new(limits::DATAGRAMS_IN_ALL),
+    pub fn for_all() -> Quotas {
+        Quotas {
+            rows: Quota::new(limits::ROWS_IN_ALL),
+            messages: Quota::new(limits::MESSAGES_IN_ALL),
+            datagrams: Quota::new(limits::DATAGRAMS_IN_ALL),
         }
     }
 
     /// For one.
-    pub fn of_client() -> Rooms {
-        Rooms {
-            rows: Room::new(limits::ROWS_OF_CLIENT),
-            messages: Room::new(limits::MESSAGES_OF_CLIENT),
-            datagrams: Room::new(limits::DATAGRAMS_OF_CLIENT),
+    pub fn for_client() -> Quotas {
+        Quotas {
+            rows: Quota::new(limits::ROWS_OF_CLIENT),
+            messages: Quota::new(limits::MESSAGES_OF_CLIENT),
+            datagrams: Quota::new(limits::DATAGRAMS_OF_CLIENT),
         }
     }
 }
@@ -56,13 +56,13 @@ impl Rooms {
 /// What a flow has taken, of its client's room and of everybody's. It is there again when this goes.
 #[derive(Debug)]
 pub struct Taken<'a> {
-    of: [&'a Room; 2],
+    of: [&'a Quota; 2],
     things: u64,
 }
 
 impl<'a> Taken<'a> {
     /// Nothing yet.
-    pub fn nothing(of: [&'a Room; 2]) -> Taken<'a> {
+    pub fn nothing(of: [&'a Quota; 2]) -> Taken<'a> {
         Taken { of, things: 0 }
     }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn room_is_a_client_s_and_everybody_s_and_comes_back() {
-        let (all, one, other) = (Room::new(10), Room::new(7), Room::new(7));
+        let (all, one, other) = (Quota::new(10), Quota::new(7), Quota::new(7));
         let mut ours = Taken::nothing([&one, &all]);
         assert!(ours.take(5) && !ours.take(3) && ours.take(2), "a client's own");
         let mut theirs = Taken::nothing([&other, &all]);
