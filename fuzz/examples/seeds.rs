@@ -81,7 +81,12 @@ fn main() {
     write("texts", "elements", elements.as_bytes());
     write("texts", "contact-plan", b"\x05a contact +0 +2400 1 2 125000\na contact +3600 +6000 2 1 125000\n");
     for number in 0..4 {
-        write("captures", &format!("drawn-{number}"), &[&[2], &numbers(4000 + number, 600)[..]].concat());
+        // For each of those that take packets of a connection.
+        write(
+            "captures",
+            &format!("drawn-{number}"),
+            &[&[4 + number as u8], &numbers(4000 + number, 600)[..]].concat(),
+        );
     }
     write("texts", "router", &[&[2], ROUTER.as_bytes()].concat());
     let rate = RateWord::from_units(800, Rounding::Down);

@@ -5,26 +5,44 @@ use farpath_diagnose::kernel::{
     Iperf3, KernelCounters, overrule, overrule_by_iperf3, parse_iperf3, parse_ndt, parse_ss,
 };
 use farpath_diagnose::sequence::SequenceGraph;
-use farpath_diagnose::{Diagnosis, Link, parse, read};
+use farpath_diagnose::{Diagnosis, Link, TcpPacket, parse, read};
 use farpath_tia1039::{Message, QosMark, RateWord, Structure, Structures};
 use std::net::SocketAddr;
 
-/// A capture; or, by the first byte, what `ss` or `iperf3` may have printed or a speed test kept; or packets at times that are drawn, of one connection that both sides see.
+/// By the first byte a capture; or what `ss` or `iperf3` may have printed or a speed test kept; or packets of one connection at times that are drawn, for one of those that take packets:
+/// each alone, so that an input is done soon.
 pub fn captures(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
-    let mut diagnosis = Diagnosis::default();
-    if kind == 0 {
-        let _ = read(rest, |frame| diagnosis.frame(frame));
-    } else if kind == 1 {
-        let text = String::from_utf8_lossy(rest);
-        let mut counted = parse_ss(&text);
-        counted.extend(parse_ndt(&text).unwrap_or_default());
-        let told = parse_iperf3(&text).unwrap_or_default();
-        assert!(told.iter().all(|told| told.cwnd.0 <= told.cwnd.1));
-        assert!(counted.iter().all(|counted| counted.send_buffer_limited_s <= counted.busy_s));
-    } else {
-        packets(rest, &mut diagnosis);
+    match (kind, kind & 3) {
+        (0, _) => {
+            let mut diagnosis = Diagnosis::default();
+            let _ = read(rest, |frame| diagnosis.frame(frame));
+            connections(kind, diagnosis);
+        }
+        (1, _) => texts(&String::from_utf8_lossy(rest)),
+        (_, 1) => {
+            let mut graph = SequenceGraph::new(ends()[0]);
+            packets(rest, |_, now, _, packet| graph.packet(now, packet));
+        }
+        (_, 3) => sides(rest),
+        _ => {
+            let mut diagnosis = Diagnosis::default();
+            packets(rest, |number, now, _, packet| diagnosis.packet(number, 0, now, packet));
+            connections(kind, diagnosis);
+        }
     }
+}
+
+fn texts(text: &str) {
+    let mut counted = parse_ss(text);
+    counted.extend(parse_ndt(text).unwrap_or_default());
+    let told = parse_iperf3(text).unwrap_or_default();
+    assert!(told.iter().all(|told| told.cwnd.0 <= told.cwnd.1));
+    assert!(counted.iter().all(|counted| counted.send_buffer_limited_s <= counted.busy_s));
+}
+
+/// What is said of each, and what it is where a kernel or `iperf3` told something by `kind`.
+fn connections(kind: u8, diagnosis: Diagnosis) {
     for mut connection in diagnosis.finish().connections {
         let sum: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
         let whole = connection.duration_s;
@@ -53,15 +71,35 @@ pub fn captures(data: &[u8]) {
     }
 }
 
+/// One connection that both sides see.
+fn sides(data: &[u8]) {
+    let mut sides = [Side::new(ends()[0]), Side::new(ends()[0])];
+    packets(data, |_, now, bytes, packet| {
+        // Which of the sides sees it, and how much later the other one.
+        let later = u64::from(bytes[10]) * 1_000_000;
+        for (side, bit) in sides.iter_mut().zip([4, 8]) {
+            if bytes[2] & bit == 0 {
+                side.packet(now + later * u64::from(bit == 8), packet);
+            }
+        }
+    });
+    if let Some(both) = both_sides(&sides[0], &sides[1]) {
+        assert!(both.forward.lost <= both.forward.packets && both.back.lost <= both.back.packets, "{both:?}");
+        assert!(both.needless <= both.sent_again, "{both:?}");
+    }
+}
+
+fn ends() -> [SocketAddr; 2] {
+    [([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into()]
+}
+
 /// Each packet has a template of its own, with fields that are drawn: near what a connection would have.
-fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
-    let ends: [SocketAddr; 2] = ["10.0.0.1:1", "10.0.0.2:2"].map(|end| end.parse().expect("an address"));
+fn packets(data: &[u8], mut each: impl FnMut(u64, u64, &[u8], &TcpPacket)) {
+    let ends = ends();
     let mut now = 1_000_000_000_u64;
     let mut frame = vec![0; 60];
     frame[..4].copy_from_slice(&[0x45, 0, 0, 60]);
     (frame[9], frame[32]) = (6, 0x50);
-    let mut sides = [Side::new(ends[0]), Side::new(ends[0])];
-    let mut graph = SequenceGraph::new(ends[0]);
     let mut template = parse(Link::Raw, &frame, 60).expect("a packet");
     for (number, bytes) in (1..).zip(data.chunks_exact(12)) {
         now += u64::from(u16::from_le_bytes([bytes[0], bytes[1]])) * 10_000;
@@ -84,18 +122,6 @@ fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
             let rate = RateWord::from_bits(template.window);
             Structures::one(Structure { message, mark: bytes[11] & 1, ..Structure::request(rate) })
         });
-        diagnosis.packet(number, 0, now, &template);
-        graph.packet(now, &template);
-        // Which of the sides sees it, and how much later the other one.
-        let later = u64::from(bytes[10]) * 1_000_000;
-        for (side, bit) in sides.iter_mut().zip([4, 8]) {
-            if bytes[2] & bit == 0 {
-                side.packet(now + later * u64::from(bit == 8), &template);
-            }
-        }
-    }
-    if let Some(both) = both_sides(&sides[0], &sides[1]) {
-        assert!(both.forward.lost <= both.forward.packets && both.back.lost <= both.back.packets, "{both:?}");
-        assert!(both.needless <= both.sent_again, "{both:?}");
+        each(number, now, bytes, &template);
     }
 }
