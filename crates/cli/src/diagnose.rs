@@ -57,12 +57,19 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
     // What is not read again is not put together: of stdin there is one place.
     let sides = if files.iter().any(is_stdin) { None } else { again::sides(&reports) };
     let both = sides.as_ref().map(again::Sides::together).transpose()?.flatten();
-    if files.len() > 1 {
-        let Some(sides) = sides else { return Err(CliError::NotInBoth { files: files.to_vec() }) };
-        let (place, frames) = (sides.sender.0, sides.sender.1.frames);
-        reports.retain(|(file, _)| *file == place);
-        // Whoever names two captures asks for what is in both.
-        reports[0].1.connections.sort_by_key(|connection| connection.frames != frames);
+    if files.len() > 1 && sides.is_none() {
+        return Err(CliError::NotInBoth { files: files.to_vec() });
+    }
+    if let Some(sides) = sides {
+        let (file, connection) = sides.sender;
+        let (ends, place) =
+            ((connection.sender, connection.receiver), (connection.interface, connection.frames));
+        reports.retain(|(other, _)| *other == file);
+        // Whoever names two captures asks for what is in both; in one, the longest of all may be another connection.
+        let connections = &mut reports[0].1.connections;
+        if files.len() > 1 || ends == (connections[0].sender, connections[0].receiver) {
+            connections.sort_by_key(|connection| (connection.interface, connection.frames) != place);
+        }
     }
     let counted_ends = |counted: &KernelCounters| (counted.local, counted.peer);
     if let Some(printed) = &args.ss {

@@ -122,6 +122,11 @@ fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
     let capture = capture.to_str().expect("UTF-8");
     let (out, err, code) = run(&["diagnose", capture, "--json"]);
     assert_eq!(code, 0, "{err}");
+    // What the sender waited for is told by its own side, whoever opened the connection.
+    assert_eq!(
+        (&lines(&out)[0]["vantage"], &lines(&out)[0]["interface"]),
+        (&Value::from("near-sender"), &Value::from(0))
+    );
     let both = &lines(&out)[0]["both_sides"];
     for (told, counted) in [
         (&both["forward"]["lost"], "drops_data_direction"),
@@ -478,7 +483,7 @@ fn text_has_the_sentence_first_and_the_rest_below() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[2].contains(" % of "), "{out}");
     for word in
-        ["share, %", "longest waits", "round trip", "Wireshark     ip.addr == 10.0.0.1", "(interface 0)"]
+        ["share, %", "longest waits", "round trip", "Wireshark     ip.addr == 10.0.0.1", "(interface 1)"]
     {
         assert!(out.contains(word), "{word}: {out}");
     }
