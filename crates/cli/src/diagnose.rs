@@ -197,8 +197,7 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
         return Err(CliError::NoInterface { file: file.to_owned(), interface, interfaces });
     }
     if report.connections.is_empty() {
-        let (frames, unknown) = (report.frames, report.unknown_link);
-        return Err(CliError::NoTcp { file: file.to_owned(), frames, unknown });
+        return Err(CliError::NoTcp { file: file.to_owned(), frames: report.frames, others: report.others });
     }
     Ok(report)
 }

@@ -293,18 +293,17 @@ pub enum CliError {
         interfaces: BTreeSet<u32>,
     },
     /// A capture without TCP.
-    #[error("{}: {}", file.display(), match (frames, unknown) {
-        (0, _) => "it has no packets".to_owned(),
-        (_, 0) => format!("no TCP among its {frames} frames"),
-        _ => format!("no TCP among its {frames} frames; {unknown} are of link types that are not known"),
+    #[error("{}: {}", file.display(), match frames {
+        0 => "it has no packets".to_owned(),
+        _ => format!("no TCP among its {frames} frames: {}", kinds_of_frames(others)),
     })]
     NoTcp {
         /// Its name.
         file: PathBuf,
         /// Frames that it has.
         frames: u64,
-        /// Of link types that are not known.
-        unknown: u64,
+        /// What they are, the most of them first.
+        others: Vec<(farpath_diagnose::Other, u64)>,
     },
     /// Nothing to hold it against.
     #[error("--engine: a comparison takes two engines at least, and one is asked for")]
@@ -597,6 +596,18 @@ impl CliError {
         }
         text
     }
+}
+
+/// What frames without TCP are: the most of them first, and of many kinds the rest in one.
+fn kinds_of_frames(others: &[(farpath_diagnose::Other, u64)]) -> String {
+    const NAMED: usize = 5;
+    let mut kinds: Vec<_> =
+        others.iter().take(NAMED).map(|(other, frames)| format!("{frames} {other}")).collect();
+    let rest: u64 = others.iter().skip(NAMED).map(|(_, frames)| frames).sum();
+    if rest > 0 {
+        kinds.push(format!("{rest} of other kinds"));
+    }
+    kinds.join(", ")
 }
 
 /// The question whether this was meant, before what else is to be said.

@@ -3,12 +3,12 @@
 use crate::capture::Frame;
 use crate::grant::Grant;
 use crate::ledger::{Ledger, Limit};
-use crate::packet::{Link, TcpPacket, parse};
+use crate::packet::{Link, Other, TcpPacket, parse};
 use crate::prelude::{Held, Inferred, MOST_HELD, ScaleToldBy, WEIGHT, infer};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
 use crate::tunnel::Tunnel;
 use farpath_units::{Duration, DurationHistogram, bit_rate_text};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Connections that are followed; packets of others are counted.
@@ -103,6 +103,8 @@ pub struct Diagnosis {
     frames: u64,
     tcp_packets: u64,
     unknown_link: u64,
+    /// What there was before the first TCP packet.
+    others: BTreeMap<Other, u64>,
     not_followed: u64,
     /// Of connections whose addresses and ports others have now.
     ended: Vec<ConnectionReport>,
@@ -122,10 +124,19 @@ impl Diagnosis {
         self.frames += 1;
         let Some(link) = Link::from_type(frame.link_type) else {
             self.unknown_link += 1;
+            self.note_other(|| Other::LinkType(frame.link_type));
             return;
         };
-        if let Some(packet) = parse(link, frame.data, frame.length) {
-            self.packet(frame.number, frame.interface, frame.time_ns, &packet);
+        match parse(link, frame.data, frame.length) {
+            Some(packet) => self.packet(frame.number, frame.interface, frame.time_ns, &packet),
+            None => self.note_other(|| Other::new(link, frame.data)),
+        }
+    }
+
+    /// Counts a frame without TCP, as long as there is nothing else to be said of a capture.
+    fn note_other(&mut self, other: impl FnOnce() -> Other) {
+        if self.tcp_packets == 0 {
+            *self.others.entry(other()).or_default() += 1;
         }
     }
 
@@ -199,12 +210,16 @@ impl Diagnosis {
             let key = |report: &ConnectionReport| (core::cmp::Reverse(report.bytes), report.frames.0);
             key(one).cmp(&key(other))
         });
+        let none = self.tcp_packets == 0;
+        let mut others: Vec<_> = self.others.into_iter().filter(|_| none).collect();
+        others.sort_by_key(|(_, frames)| core::cmp::Reverse(*frames));
         Report {
             frames: self.frames,
             tcp_packets: self.tcp_packets,
             unknown_link: self.unknown_link,
             connections,
             packets_not_followed: self.not_followed,
+            others,
         }
     }
 }
@@ -401,6 +416,8 @@ impl Connection {
             iperf3: None,
             bytes_not_captured: half.not_captured,
             copies: half.copies,
+            marked: half.marked,
+            marks_echoed: half.marks_echoed,
             mss: half.mss.unwrap_or(self.mss),
             inferred: half.inferred,
             window: (opened && half.scale_is_known() && half.most_window > 0).then_some(half.most_window),
@@ -622,6 +639,9 @@ struct Half {
     most_window: u64,
     most_in_flight: u64,
     bytes: u64,
+    /// Packets with data that were marked, and acknowledgments that said so.
+    marked: u64,
+    marks_echoed: u64,
     /// Packets with data that were in the capture just before, and the latest ones that they are compared with.
     copies: u64,
     latest: [Option<Fields>; COPY_DISTANCE],
@@ -745,6 +765,8 @@ impl Half {
             most_in_flight: 0,
             bytes: 0,
             data_packets: 0,
+            marked: 0,
+            marks_echoed: 0,
             copies: 0,
             latest: [None; COPY_DISTANCE],
             oldest: 0,
@@ -803,7 +825,6 @@ impl Half {
         self.min_rtt_ns = Some(total_ns.max(1));
     }
 
-    /// The handshake is not in the capture, and this is known in its place.
     /// A packet with data that comes again within a millisecond, with the same fields, is one that the capture has twice.
     fn note_copy(&mut self, now: u64, packet: &TcpPacket) {
         if packet.payload == 0 {
@@ -821,6 +842,7 @@ impl Half {
         }
     }
 
+    /// The handshake is not in the capture, and this is known in its place.
     fn infer(&mut self, inferred: Inferred, now: u64) {
         self.inferred = Some(inferred);
         self.peer_scale = Some(inferred.window_scale);
@@ -947,6 +969,7 @@ impl Half {
     /// An acknowledgment passes the capture.
     fn acknowledged(&mut self, now: u64, ack: u32, packet: &TcpPacket, shared: &mut Shared) {
         let Some((last, at)) = self.place else { return };
+        self.marks_echoed += u64::from(packet.echoes_marks);
         let ack = at.saturating_add_signed(i64::from(ack.wrapping_sub(last).cast_signed()));
         let edge = self.peer_scale.map(|scale| ack + (u64::from(packet.window) << scale));
         self.most_window = self.most_window.max(edge.map_or(0, |edge| edge - ack));
@@ -1285,6 +1308,7 @@ impl Half {
         }
         let end = position + u64::from(packet.payload);
         self.data_packets += 1;
+        self.marked += u64::from(packet.marked);
         // Data ends a handshake of which the rest was not seen.
         self.opens_ns = self.opens_ns.min(self.now_ns);
         if end <= self.sent_to {
@@ -1616,8 +1640,11 @@ impl Half {
 
 /// What was found, in a sentence.
 pub(crate) fn summary(report: &ConnectionReport) -> String {
-    let Some(first) = report.limits.first().filter(|_| report.duration_s > 0.0 && report.bytes > 0) else {
+    if report.bytes == 0 {
         return "no data was sent".to_owned();
+    }
+    let Some(first) = report.limits.first().filter(|_| report.duration_s > 0.0) else {
+        return "all of it passed at one moment: there was nothing to wait for".to_owned();
     };
     if report.copies * COPIES_MATTER > report.data_packets {
         return format!(
@@ -1651,6 +1678,8 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
         Limit::CongestionWindow => {
             let loss = if report.retransmissions > 0 {
                 format!(", which {} retransmissions kept small", report.retransmissions)
+            } else if report.marks_echoed > 0 {
+                ", which the marks of congested routers (ECN) kept small".to_owned()
             } else {
                 String::new()
             };

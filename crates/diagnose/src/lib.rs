@@ -21,7 +21,7 @@ mod tunnel;
 pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
 pub use ledger::{Interval, Limit, MAX_INTERVALS, Moment};
-pub use packet::{Link, TcpPacket, ip_packet, parse};
+pub use packet::{Link, Other, TcpPacket, ip_packet, parse};
 pub use prelude::{Inferred, MOST_HELD, ScaleToldBy, ToldBy};
 pub use report::{ConnectionReport, LimitShare, Report, Vantage};
 pub use tunnel::{MOST_NESTED, Tunnel};

@@ -285,6 +285,8 @@ impl Watched {
             most_in_flight: 0,
             iperf3: None,
             bytes_not_captured: 0,
+            marked: 0,
+            marks_echoed: 0,
             copies: 0,
             mss: u32::try_from(last.mss.0).unwrap_or(u32::MAX),
             window: if receives { last.own_window } else { self.window }.map(|window| window.0),

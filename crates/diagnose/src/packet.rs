@@ -6,6 +6,7 @@ use etherparse::{
     TcpOptionElement, TransportSlice, ip_number,
 };
 use farpath_tia1039::{HopByHop, QosMark, STRUCTURE_LEN, Structures};
+use std::fmt;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Link types that are known.
@@ -68,6 +69,8 @@ pub struct TcpPacket {
     pub sacked_to: Option<u32>,
     /// Whether a congested router has marked it (CE).
     pub marked: bool,
+    /// Whether it tells the other side of such marks (ECE, RFC 3168 §6.1); in a SYN the flag asks for ECN instead, and does not count.
+    pub echoes_marks: bool,
     /// The tunnel that it is in.
     pub tunnel: Option<Tunnel>,
     /// Time to live, or hop limit.
@@ -105,6 +108,59 @@ fn slice_with_tcp(link: Link, data: &[u8]) -> Option<(LaxSlicedPacket<'_>, Optio
         _ => {
             let (at, tunnel) = inner(link, data)?;
             Some((LaxSlicedPacket::from_ip(&data[at..]).ok()?, Some(tunnel)))
+        }
+    }
+}
+
+/// What a frame holds that is no TCP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Other {
+    /// A link type that is not known (`LINKTYPE_...`).
+    LinkType(i32),
+    /// What is in Ethernet's frames by that number, and is neither IP nor ARP.
+    EtherType(u16),
+    /// ARP.
+    Arp,
+    /// A protocol in IP, by its number. TCP is one whose header is not whole.
+    Ip(u8),
+    /// What cannot be read.
+    Unreadable,
+}
+
+impl Other {
+    /// Of a frame without TCP.
+    pub(crate) fn new(link: Link, data: &[u8]) -> Other {
+        let Some(packet) = slice(link, data) else { return Other::Unreadable };
+        let protocol = match &packet.net {
+            Some(LaxNetSlice::Arp(_)) => return Other::Arp,
+            Some(LaxNetSlice::Ipv4(ip)) => ip.payload_ip_number(),
+            Some(LaxNetSlice::Ipv6(ip)) => ip.payload().ip_number,
+            None => {
+                return packet.ether_payload().map_or(Other::Unreadable, |payload| {
+                    match payload.ether_type {
+                        // What would be IP, and is none.
+                        EtherType::IPV4 | EtherType::IPV6 => Other::Unreadable,
+                        ether_type => Other::EtherType(ether_type.0),
+                    }
+                });
+            }
+        };
+        Other::Ip(protocol.0)
+    }
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Other::LinkType(number) => write!(f, "of link type {number}, which is not known"),
+            Other::EtherType(number) => write!(f, "of EtherType {number:#06x}"),
+            Other::Arp => f.write_str("of ARP"),
+            Other::Ip(1) => f.write_str("of ICMP"),
+            Other::Ip(6) => f.write_str("of TCP, of which too little was kept"),
+            Other::Ip(17) => f.write_str("of UDP"),
+            Other::Ip(58) => f.write_str("of ICMPv6"),
+            Other::Ip(number) => write!(f, "of IP protocol {number}"),
+            Other::Unreadable => f.write_str("that cannot be read"),
         }
     }
 }
@@ -282,6 +338,7 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
         window_scale,
         sacked_to,
         marked: traffic_class & 3 == 3,
+        echoes_marks: tcp.ece() && !tcp.syn(),
         tunnel,
         ttl: ip.ttl(),
         timestamps,
@@ -361,6 +418,7 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         window_scale: None,
         sacked_to: None,
         marked: false,
+        echoes_marks: false,
         tunnel: None,
         ttl: 64,
         timestamps: None,

@@ -2,6 +2,7 @@
 
 use crate::kernel::Iperf3;
 use crate::ledger::{Interval, Limit, Moment};
+use crate::packet::Other;
 use crate::prelude::Inferred;
 use crate::tunnel::Tunnel;
 use serde::Serialize;
@@ -20,6 +21,9 @@ pub struct Report {
     pub connections: Vec<ConnectionReport>,
     /// Packets of connections beyond those that are followed.
     pub packets_not_followed: u64,
+    /// Where there was no TCP: what there was, the most of it first.
+    #[serde(skip)]
+    pub others: Vec<(Other, u64)>,
 }
 
 /// Where a capture was made.
@@ -87,6 +91,10 @@ pub struct ConnectionReport {
     /// Packets with data that the capture has a second time, by their fields and within a millisecond: of several interfaces that
     /// they crossed. They count as sent again, and what held the connection cannot be told.
     pub copies: u64,
+    /// Packets with data that a congested router had marked (CE, RFC 3168) when they were captured: near the sender none is yet.
+    pub marked: u64,
+    /// Acknowledgments that told the sender of such marks (ECE).
+    pub marks_echoed: u64,
     /// Maximum segment size, of the handshake or the longest usual packet.
     pub mss: u32,
     /// The longest window that the receiver announced, where its scale is known, bytes.

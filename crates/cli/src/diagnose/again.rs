@@ -236,8 +236,14 @@ mod tests {
             connection
         };
         let found = |connections: Vec<ConnectionReport>| {
-            let report =
-                Report { frames: 1, tcp_packets: 1, unknown_link: 0, connections, packets_not_followed: 0 };
+            let report = Report {
+                frames: 1,
+                tcp_packets: 1,
+                unknown_link: 0,
+                connections,
+                packets_not_followed: 0,
+                others: Vec::new(),
+            };
             let reports = [(Path::new("one"), report)];
             sides(&reports).map(|sides| (sides.sender.1.interface, sides.receiver.1.interface))
         };

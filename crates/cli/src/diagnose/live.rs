@@ -178,6 +178,7 @@ fn watch_here(args: &DiagnoseArgs, which: &Which) -> Result<Ending, CliError> {
             unknown_link: 0,
             connections: ended,
             packets_not_followed: 0,
+            others: Vec::new(),
         };
         super::print(&report, args.connections, None)?;
     }

@@ -524,7 +524,7 @@ fn what_is_no_capture_is_refused() {
     refused(&["diagnose", &file], &["it has no packets"]);
     let packet = [&header[..], &[0; 8], &[4, 0, 0, 0, 4, 0, 0, 0], &[0x45, 0, 0, 4]].concat();
     fs::write(&file, packet).expect("written");
-    refused(&["diagnose", &file], &["no TCP among its 1 frames"]);
+    refused(&["diagnose", &file], &["no TCP among its 1 frames: 1 that cannot be read"]);
     refused(
         &["diagnose", &file, "--interface", "9"],
         &["--interface 9: ", "empty.pcap has frames of interface 0 alone"],

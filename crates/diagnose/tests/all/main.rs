@@ -6,4 +6,5 @@ mod common;
 mod copies;
 mod granted;
 mod pace;
+mod told;
 mod without_handshake;

@@ -84,6 +84,15 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
     if let Some(rate) = connection.path_rate_bit_per_s {
         facts.push(("path rate", format!("{} of payload", bit_rate_text(rate))));
     }
+    if connection.marked > 0 || connection.marks_echoed > 0 {
+        let ConnectionReport { marked, marks_echoed, .. } = connection;
+        facts.push((
+            "marks",
+            format!(
+                "{marked} packets with data by congested routers (CE); {marks_echoed} acknowledgments told the sender (ECE)"
+            ),
+        ));
+    }
     if let Some(queue) = connection.queue_s {
         let ConnectionReport { retransmissions_at_queue, .. } = connection;
         facts.push((
