@@ -279,32 +279,39 @@ impl<'o, O: Observer> Simulation<'o, O> {
     /// Lets the program at one end act, sends what may be sent, and sees to the timer.
     fn serve(&mut self, now: Instant, number: u32, end: End) {
         let flow = &mut self.flows[number as usize];
-        let program_at = flow.run_program(now, end);
         let direction = end.sends(flow.setup.direction);
         let access = if direction == Direction::Forward { flow.setup.access } else { Duration::ZERO };
         let mut left_at_once = 0u32;
         let mut packet = flow.host(end).packet(number, end);
-        while flow.host(end).poll(now, &mut packet) {
-            self.observer.packet(now, PacketEvent::Sent, direction, &packet);
-            // Of a host that never stops these are events too.
-            left_at_once += 1;
-            let looked_at = left_at_once.is_multiple_of(AT_ONCE).then(|| Deed::sent(&packet));
-            if !access.is_zero() {
-                self.scheduled += 1;
-                let packet = packet.clone();
-                self.on_access.insert((now + access, self.scheduled), (Stop::Path, direction, packet));
-            } else if let Some((at, cause)) = self.path.offer_copy(now, direction, &mut packet) {
-                self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
-                flow.count_drop(end, cause);
-            }
-            if let Some(deed) = looked_at {
-                self.watch.count_many(AT_ONCE.into());
-                self.watch.look(self.now, self.path.is_overfull(), (number, end, deed));
-                if self.watch.is_stuck() {
-                    break;
+        // A program that waits for room in the send buffer is woken once what may leave has left (`tcp_check_space()`).
+        let mut waits = flow.host(end).connection.sender().waits_for_room();
+        let program_at = loop {
+            let program_at = if waits { None } else { flow.run_program(now, end) };
+            while flow.host(end).poll(now, &mut packet) {
+                self.observer.packet(now, PacketEvent::Sent, direction, &packet);
+                // Of a host that never stops these are events too.
+                left_at_once += 1;
+                let looked_at = left_at_once.is_multiple_of(AT_ONCE).then(|| Deed::sent(&packet));
+                if !access.is_zero() {
+                    self.scheduled += 1;
+                    let packet = packet.clone();
+                    self.on_access.insert((now + access, self.scheduled), (Stop::Path, direction, packet));
+                } else if let Some((at, cause)) = self.path.offer_copy(now, direction, &mut packet) {
+                    self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
+                    flow.count_drop(end, cause);
+                }
+                if let Some(deed) = looked_at {
+                    self.watch.count_many(AT_ONCE.into());
+                    self.watch.look(self.now, self.path.is_overfull(), (number, end, deed));
+                    if self.watch.is_stuck() {
+                        break;
+                    }
                 }
             }
-        }
+            if !core::mem::take(&mut waits) {
+                break program_at;
+            }
+        };
         flow.observe(now, end);
         self.running -= usize::from(flow.comes_to_its_end());
         let timer_at = flow.host(end).next_timer();

@@ -408,6 +408,11 @@ impl Scoreboard {
             .map_or(self.start, |segment| segment.end)
     }
 
+    /// All ranges that are reported, from the highest on.
+    pub fn reported(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.sacked.descending()
+    }
+
     /// All that is reported around `position`, where that is.
     pub fn reported_around(&self, position: u64) -> Option<Range<u64>> {
         self.sacked.containing(position)

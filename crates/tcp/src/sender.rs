@@ -261,7 +261,6 @@ impl Sender {
             ssthresh: congestion.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         };
         self.rtt.on_established(syn_again);
-        self.establish_memory();
         self.start_rack();
         self.start_steering(now);
         self.last_sent = now;

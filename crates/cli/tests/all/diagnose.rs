@@ -178,7 +178,7 @@ fn a_drift_of_the_receivers_clock_is_told_and_moves_no_delay() {
 fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     let path = link("100 Mbit/s", "1 bdp", "50 ms");
     let folder = Folder::with(&format!(
-        "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\nsend.buffer = \"128 kB\"\n\
+        "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\nsend.buffer = \"128 kB\"\nsend.autotuning = false\n\
          [receiver]\nstack = \"linux-6\"\n[transfer]\nsize = \"5 MB\"\n"
     ));
     let captures = folder.path("captures");
@@ -326,7 +326,8 @@ fn a_capture_without_the_handshake_has_its_window_told_and_drawn() {
 #[test]
 fn what_iperf3_printed_is_told_and_leaves_the_send_buffer() {
     let path = link("100 Mbit/s", "1 bdp", "50 ms");
-    let (folder, capture) = captured(&path, "send.buffer = \"128 kB\"", "", "size = \"5 MB\"");
+    let (folder, capture) =
+        captured(&path, "send.buffer = \"128 kB\"\nsend.autotuning = false", "", "size = \"5 MB\"");
     let asked = ["diagnose", &capture, "--interface", "0", "--json"];
     let guessed = told_without(&asked, &[]);
     assert!(share(&guessed, "congestion-window") > 0.5, "{guessed}");

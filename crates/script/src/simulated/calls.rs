@@ -127,19 +127,18 @@ impl Simulated {
         }
     }
 
-    /// Writes what there is room for, as far as one buffer of the stream goes.
+    /// Writes what there is room for.
     fn write_some(&mut self, index: usize, left: u64) -> u64 {
         let usual = self.not_sent;
         let socket = &mut self.sockets[index];
         let not_sent = socket.most_not_sent(usual);
         socket.update_memory();
         let Some(memory) = &mut socket.memory else { return socket.connection.write(left) };
-        let piece = socket.connection.sender().stream_buffer();
-        let room = memory.room(piece, not_sent);
-        let taken = socket.connection.write(left.min(room));
-        if taken > 0 {
-            memory.wrote(taken, piece);
-        } else {
+        let sender = socket.connection.sender();
+        let pushes = sender.pushes_while_written(self.now);
+        let room = memory.fill(left, sender.stream_buffer(), not_sent, pushes.as_ref());
+        let taken = socket.connection.write(room);
+        if taken == 0 {
             socket.connection.note_no_room();
         }
         taken

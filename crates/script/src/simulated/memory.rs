@@ -6,11 +6,10 @@ use farpath_tcp::SendMemory;
 impl Socket {
     /// What its memory holds, as far as its connection has come: acknowledged, sent, and what the window lets it grow to.
     pub fn update_memory(&mut self) {
-        let sender = self.connection.sender();
         if let Some(memory) = &mut self.memory {
-            memory.acknowledge(sender.acked());
-            memory.send(sender.sent());
-            memory.expand(2, sender.window().cwnd / sender.smss(), sender.smss());
+            let sender = self.connection.sender();
+            sender.update_memory(memory);
+            sender.merge_all_reported(memory);
         }
     }
 

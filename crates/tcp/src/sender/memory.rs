@@ -16,7 +16,7 @@ const OVERHEAD: u64 = 960;
 const AROUND_SEGMENT: u64 = 320 + 320;
 /// `struct sk_buff`, in the same.
 const DESCRIPTION: u64 = 256;
-/// What a program writes with one call: Farpath's own (`farpath_traffic`) do so on a kernel.
+/// The most that a program writes with one call: Farpath's own (`farpath_traffic`) do so on a kernel.
 const PROGRAM_WRITES: u64 = 256 << 10;
 /// `TCP_INIT_CWND`.
 const LEAST_WINDOW: u64 = 10;
@@ -41,7 +41,7 @@ pub struct SendMemory {
 
 /// What leaves while a program writes: super-packets of `piece` bytes, up to a position of the stream.
 #[derive(Debug)]
-struct Pushes {
+pub struct Pushes {
     end: u64,
     piece: u64,
     /// A full segment, and whether a smaller one waits (Nagle's rule).
@@ -93,7 +93,7 @@ impl SendMemory {
     }
 
     /// All before `acked` has been acknowledged.
-    pub fn acknowledge(&mut self, acked: u64) {
+    fn acknowledge(&mut self, acked: u64) {
         self.acked = acked;
         while self.ends.front().is_some_and(|&end| end <= acked) {
             self.ends.pop_front();
@@ -102,7 +102,7 @@ impl SendMemory {
 
     /// A super-packet has left that ends at `sent`: it is a buffer of its own. One that holds more is cut there (`tso_fragment()`),
     /// and what it has taken of the next one is no longer that one's (`tcp_grow_skb()`).
-    pub fn send(&mut self, sent: u64) {
+    fn send(&mut self, sent: u64) {
         if sent > self.sent {
             self.merge(self.sent..sent);
             self.sent = sent;
@@ -111,7 +111,7 @@ impl SendMemory {
 
     /// The receiver reports all of `range`, of which it is not said that it was acknowledged: that is one buffer now
     /// (`tcp_shift_skb_data()`), and cut at both ends (`tcp_match_skb_to_sack()`).
-    pub fn merge(&mut self, range: Range<u64>) {
+    fn merge(&mut self, range: Range<u64>) {
         let start = range.start.max(self.acked);
         if start >= range.end {
             return;
@@ -132,7 +132,7 @@ impl SendMemory {
     }
 
     /// The limit is what `windows` congestion windows of so many segments take at the least (`tcp_sndbuf_expand()`).
-    pub fn expand(&mut self, windows: u64, segments: u64, mss: u64) {
+    fn expand(&mut self, windows: u64, segments: u64, mss: u64) {
         if let Some(most) = self.grows_to {
             let each = (mss + AROUND_SEGMENT).next_power_of_two() + DESCRIPTION;
             let wanted = windows.saturating_mul(segments.max(LEAST_WINDOW)).saturating_mul(each);
@@ -150,7 +150,7 @@ impl SendMemory {
 
     /// Bytes of the stream that may be written now in one piece: the rest of the last buffer of `buffer` bytes, or a new one where its
     /// memory is not used up (`sk_stream_memory_free()`). `not_sent` is the most that may wait to be sent for that.
-    pub fn room(&self, buffer: u64, not_sent: u64) -> u64 {
+    fn room(&self, buffer: u64, not_sent: u64) -> u64 {
         if let Some(used) = self.tail(buffer) {
             return buffer - used;
         }
@@ -160,7 +160,7 @@ impl SendMemory {
     }
 
     /// `bytes` have been written, in one piece, where buffers hold `buffer`.
-    pub fn wrote(&mut self, bytes: u64, buffer: u64) {
+    fn wrote(&mut self, bytes: u64, buffer: u64) {
         let end = self.end() + bytes;
         if self.tail(buffer).is_some() {
             self.ends.pop_back();
@@ -189,8 +189,9 @@ impl SendMemory {
         self.send(pushes.end.min(self.end() - kept));
     }
 
-    /// A program writes up to `bytes`, as much at once as Farpath's own do, into buffers that hold `buffer`; gives how many were taken.
-    fn fill(&mut self, bytes: u64, buffer: u64, pushes: Option<&Pushes>) -> u64 {
+    /// A program writes up to `bytes` into buffers that hold `buffer`; gives how many were taken. `not_sent` is the most that may wait to be
+    /// sent for that.
+    pub fn fill(&mut self, bytes: u64, buffer: u64, not_sent: u64, pushes: Option<&Pushes>) -> u64 {
         let (mut taken, mut call) = (0, PROGRAM_WRITES);
         let mut small_waits = pushes.is_some_and(|pushes| pushes.small_waits);
         self.waits = false;
@@ -204,7 +205,7 @@ impl SendMemory {
             if pushes.is_some_and(|pushes| self.push_one(buffer, pushes)) {
                 continue;
             }
-            let room = self.room(buffer, u64::MAX).min(bytes - taken).min(call);
+            let room = self.room(buffer, not_sent).min(bytes - taken).min(call);
             self.waits = room == 0;
             if room > 0 {
                 self.wrote(room, buffer);
@@ -228,25 +229,32 @@ impl Sender {
     /// Writes up to `bytes` where the send buffer is one of memory; gives how many it took. Once a write has found no room the
     /// program is told of none before a third is free, as a program that waits in `write()` or `epoll_wait()` is.
     pub(super) fn write_into(&mut self, mut memory: Box<SendMemory>, bytes: u64) -> u64 {
-        memory.acknowledge(self.acked());
-        memory.send(self.sent());
-        // tcp_check_space(), once what may leave has left: where cwnd is used up it does not grow (tcp_should_expand_sndbuf()).
-        let leaves = if self.pacer.paces() { 0 } else { self.unsent() };
-        if memory.waits && self.room().0 > leaves {
-            self.expand(&mut memory);
-        }
+        self.update_memory(&mut memory);
         let mut taken = 0;
-        if !memory.waits || memory.is_writeable(u64::MAX) {
+        // Until the handshake is over a program waits in connect().
+        let open = self.window.cwnd > 0;
+        if open && (!memory.waits || memory.is_writeable(u64::MAX)) {
             let pushes = self.pushes_while_written(memory.now);
-            taken = memory.fill(bytes, self.stream_buffer(), pushes.as_ref());
+            taken = memory.fill(bytes, self.stream_buffer(), u64::MAX, pushes.as_ref());
         }
         self.memory = Some(memory);
         taken
     }
 
+    /// What `memory` holds and may hold, once what may leave has left (`tcp_check_space()`). It grows before anything is sent (`tcp_init_buffer_space()`), and
+    /// where a program waits, unless cwnd is used up (`tcp_should_expand_sndbuf()`).
+    pub fn update_memory(&self, memory: &mut SendMemory) {
+        memory.acknowledge(self.acked());
+        memory.send(self.sent());
+        let leaves = if self.pacer.paces() { 0 } else { self.unsent() };
+        if memory.waits && self.room().0 > leaves || self.max == 1 {
+            self.expand(memory);
+        }
+    }
+
     /// What leaves of the stream while a program writes it, if anything does. Where a pace holds back what comes after it, that is
     /// one super-packet.
-    fn pushes_while_written(&self, now: Instant) -> Option<Pushes> {
+    pub fn pushes_while_written(&self, now: Instant) -> Option<Pushes> {
         let open = self.phase == Phase::Open && self.forms_super_packets() && !self.pacer_holds(now);
         let piece = self.longest_super_packet() * self.smss;
         let room = self.room().0.min((self.una + self.rwnd).saturating_sub(self.max));
@@ -259,14 +267,6 @@ impl Sender {
     pub(super) fn note_ack_for_memory(&mut self, now: Instant) {
         if let Some(memory) = &mut self.memory {
             memory.now = now;
-        }
-    }
-
-    /// The handshake is over (`tcp_init_buffer_space()`).
-    pub(super) fn establish_memory(&mut self) {
-        if let Some(mut memory) = self.memory.take() {
-            self.expand(&mut memory);
-            self.memory = Some(memory);
         }
     }
 
@@ -291,6 +291,19 @@ impl Sender {
         if let Some(memory) = self.memory.as_mut().filter(|_| ended) {
             memory.send(sent);
         }
+    }
+
+    /// Takes over into `memory`, which the caller keeps, all that the receiver reports.
+    pub fn merge_all_reported(&self, memory: &mut SendMemory) {
+        for reported in self.board.reported() {
+            memory.merge(reported.start - 1..reported.end - 1);
+        }
+    }
+
+    /// Whether a program waits until the send buffer has room again.
+    #[inline]
+    pub fn waits_for_room(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.waits)
     }
 
     /// Whether a write finds no room.
@@ -331,9 +344,9 @@ mod tests {
             memory.send(sent * 2 * MSS);
         }
         assert_eq!(memory.queued(), whole + 10 * OVERHEAD);
-        // The rest of the buffer that is cut in ten leaves with the beginning of the next, in one super-packet.
+        // What is left of the first buffer leaves with the beginning of the next, as one: they part at another place.
         memory.send(PIECE + 2 * MSS);
-        assert_eq!(memory.queued(), whole + 11 * OVERHEAD);
+        assert_eq!(memory.queued(), whole + 10 * OVERHEAD);
     }
 
     #[test]
