@@ -60,7 +60,7 @@ pub fn results(data: &[u8]) {
     fs::write(file, text).expect("writable");
     if let Ok(results) = Results::read(whole().folder.path()) {
         let _ = results.runs();
-        let _ = (results.warning(), results.asked(), results.experiment().len());
+        let _ = (results.warning(), results.experiment_summary(), results.experiment().len());
     }
     fs::write(file, whole_text).expect("writable");
 }
