@@ -260,9 +260,9 @@ pub(super) mod when {
         own.receive.ack_every != 1 && !own.receive.ack_delay.is_zero()
     }
 
-    /// The window follows losses: BBR sets it by itself, here as there.
+    /// The window follows losses; a controller that has a model of the path sets it by itself, here as there.
     pub fn windowed(own: &Config) -> bool {
-        own.congestion.control != CongestionControlKind::Bbr
+        !own.congestion.control.owns_cwnd()
     }
 
     pub fn cubic(own: &Config, _: &Config) -> bool {

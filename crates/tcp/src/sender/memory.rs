@@ -246,8 +246,7 @@ impl Sender {
     pub fn update_memory(&self, memory: &mut SendMemory) {
         memory.acknowledge(self.acked());
         memory.send(self.sent());
-        let leaves = if self.pacer.paces() { 0 } else { self.unsent() };
-        if memory.waits && self.room().0 > leaves || self.max == 1 {
+        if memory.waits && self.room().0 > 0 || self.max == 1 {
             self.expand(memory);
         }
     }
@@ -413,6 +412,22 @@ mod tests {
         let limit = sender.memory.as_ref().unwrap().limit();
         let left = wakes.expect("it is woken");
         assert!(left * 3 <= limit * 2 + 3 * 4000 && left * 3 >= limit * 2 - 3 * 4000, "{left} of {limit}");
+    }
+
+    #[test]
+    fn it_grows_while_the_window_has_room_though_data_wait_to_be_sent() {
+        // tcp_tso_should_defer() leaves such room; tcp_should_expand_sndbuf() asks for what is in flight alone.
+        let mut sender = sender(4 << 20);
+        let taken = sender.write(10_000_000);
+        let limit = |sender: &Sender| sender.memory.as_ref().unwrap().limit();
+        let first = limit(&sender);
+        sender.window.cwnd = 40 * sender.smss;
+        (sender.nxt, sender.max) = (1 + 40 * sender.smss, 1 + 40 * sender.smss);
+        assert!(taken > 40 * sender.smss, "{taken}");
+        assert_eq!((sender.write(1), limit(&sender)), (0, first), "cwnd is used up");
+        sender.window.cwnd += 2 * sender.smss;
+        sender.write(1);
+        assert_eq!(limit(&sender), 2 * 42 * (4096 + 256));
     }
 
     #[test]

@@ -30,11 +30,6 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// Whether there is a pace.
-    pub fn paces(&self) -> bool {
-        self.pace.is_some()
-    }
-
     /// Whether what leaves holds back what comes after it: the first segments of a connection do not.
     pub fn holds_back(&self) -> bool {
         self.pace.is_some_and(|pace| self.sent >= pace.unpaced)
