@@ -284,12 +284,18 @@ impl Sender {
         }
     }
 
-    /// A segment of new data has left: whether it ends what was handed to the device at once.
+    /// A segment of new data has left. Where it ends what was handed to the device at once, and a program waits, the buffer grows unless
+    /// that has used cwnd up: `tcp_event_new_data_sent()` looks as well, and so between two super-packets of one ACK.
     pub(super) fn note_sent_memory(&mut self) {
-        let (sent, ended) = (self.sent(), self.ended_super_packet());
-        if let Some(memory) = self.memory.as_mut().filter(|_| ended) {
-            memory.send(sent);
+        if !self.ended_super_packet() {
+            return;
         }
+        let Some(mut memory) = self.memory.take() else { return };
+        memory.send(self.sent());
+        if memory.waits && self.room().0 > 0 {
+            self.expand(&mut memory);
+        }
+        self.memory = Some(memory);
     }
 
     /// Takes over into `memory`, which the caller keeps, all that the receiver reports.
@@ -428,6 +434,25 @@ mod tests {
         sender.window.cwnd += 2 * sender.smss;
         sender.write(1);
         assert_eq!(limit(&sender), 2 * 42 * (4096 + 256));
+    }
+
+    #[test]
+    fn it_grows_between_two_super_packets_of_one_ack() {
+        let mut sender = sender(4 << 20);
+        assert!(sender.write(10_000_000) > 42 * sender.smss);
+        let limit = |sender: &Sender| sender.memory.as_ref().unwrap().limit();
+        let first = limit(&sender);
+        let sends = |sender: &mut Sender, segments: u64| {
+            sender.nxt += segments * sender.smss;
+            sender.max = sender.nxt;
+            sender.note_sent_memory();
+        };
+        sender.window.cwnd = 40 * sender.smss;
+        sends(&mut sender, 40);
+        assert_eq!(limit(&sender), first, "cwnd is used up");
+        sender.window.cwnd += 4 * sender.smss;
+        sends(&mut sender, 2);
+        assert_eq!(limit(&sender), 2 * 44 * (4096 + 256));
     }
 
     #[test]
