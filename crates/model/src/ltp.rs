@@ -75,7 +75,7 @@ impl Block {
 
     /// So many segments leave.
     fn sending(&self, segments: f64) -> Delivery {
-        let sent = segments * (self.segment.0 + self.overhead.0) as f64;
+        let sent = segments * (self.segment.0 as f64 + self.overhead.0 as f64);
         Delivery { time: sent * 8.0 / self.rate.bit_per_s() as f64, rounds: 1.0, sent }
     }
 
@@ -245,6 +245,12 @@ mod tests {
             let off = (delivery(&block).time / mean - 1.0) * 100.0;
             assert!(off.abs() < 1.5, "{segments} segments, {loss}: {off:+.2} % of {mean:.2} s");
         }
+    }
+
+    #[test]
+    fn headers_beside_the_longest_segment_are_counted() {
+        let longest = Block { segment: Bytes(u64::MAX), ..block(1, 0.0, 0.0) };
+        assert_eq!(delivery(&longest).sent, u64::MAX as f64);
     }
 
     #[test]
