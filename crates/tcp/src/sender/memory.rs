@@ -241,8 +241,8 @@ impl Sender {
         taken
     }
 
-    /// What `memory` holds and may hold, once what may leave has left (`tcp_check_space()`). It grows before anything is sent (`tcp_init_buffer_space()`), and
-    /// where a program waits, unless cwnd is used up (`tcp_should_expand_sndbuf()`).
+    /// What `memory` holds and may hold: asked once what may leave has left, and after each super-packet (`tcp_check_space()`). It grows before anything is sent
+    /// (`tcp_init_buffer_space()`), and where a program waits, unless cwnd is used up (`tcp_should_expand_sndbuf()`).
     pub fn update_memory(&self, memory: &mut SendMemory) {
         memory.acknowledge(self.acked());
         memory.send(self.sent());
@@ -284,18 +284,15 @@ impl Sender {
         }
     }
 
-    /// A segment of new data has left. Where it ends what was handed to the device at once, and a program waits, the buffer grows unless
-    /// that has used cwnd up: `tcp_event_new_data_sent()` looks as well, and so between two super-packets of one ACK.
+    /// A segment of new data has left: whether it ends what was handed to the device at once. Room is looked for then too
+    /// (`tcp_event_new_data_sent()`), and so between two super-packets of one ACK.
     pub(super) fn note_sent_memory(&mut self) {
-        if !self.ended_super_packet() {
-            return;
+        if self.ended_super_packet()
+            && let Some(mut memory) = self.memory.take()
+        {
+            self.update_memory(&mut memory);
+            self.memory = Some(memory);
         }
-        let Some(mut memory) = self.memory.take() else { return };
-        memory.send(self.sent());
-        if memory.waits && self.room().0 > 0 {
-            self.expand(&mut memory);
-        }
-        self.memory = Some(memory);
     }
 
     /// Takes over into `memory`, which the caller keeps, all that the receiver reports.
@@ -398,6 +395,17 @@ mod tests {
         sender
     }
 
+    fn limit(sender: &Sender) -> u64 {
+        sender.memory.as_ref().unwrap().limit()
+    }
+
+    /// So many full segments leave at once.
+    fn send(sender: &mut Sender, segments: u64) {
+        sender.nxt += segments * sender.smss;
+        sender.max = sender.nxt;
+        sender.note_sent_memory();
+    }
+
     #[test]
     fn a_program_that_found_no_room_writes_again_once_a_third_is_free() {
         let mut sender = sender(200_000);
@@ -415,7 +423,7 @@ mod tests {
                 break;
             }
         }
-        let limit = sender.memory.as_ref().unwrap().limit();
+        let limit = limit(&sender);
         let left = wakes.expect("it is woken");
         assert!(left * 3 <= limit * 2 + 3 * 4000 && left * 3 >= limit * 2 - 3 * 4000, "{left} of {limit}");
     }
@@ -425,10 +433,9 @@ mod tests {
         // tcp_tso_should_defer() leaves such room; tcp_should_expand_sndbuf() asks for what is in flight alone.
         let mut sender = sender(4 << 20);
         let taken = sender.write(10_000_000);
-        let limit = |sender: &Sender| sender.memory.as_ref().unwrap().limit();
         let first = limit(&sender);
         sender.window.cwnd = 40 * sender.smss;
-        (sender.nxt, sender.max) = (1 + 40 * sender.smss, 1 + 40 * sender.smss);
+        send(&mut sender, 40);
         assert!(taken > 40 * sender.smss, "{taken}");
         assert_eq!((sender.write(1), limit(&sender)), (0, first), "cwnd is used up");
         sender.window.cwnd += 2 * sender.smss;
@@ -440,18 +447,12 @@ mod tests {
     fn it_grows_between_two_super_packets_of_one_ack() {
         let mut sender = sender(4 << 20);
         assert!(sender.write(10_000_000) > 42 * sender.smss);
-        let limit = |sender: &Sender| sender.memory.as_ref().unwrap().limit();
         let first = limit(&sender);
-        let sends = |sender: &mut Sender, segments: u64| {
-            sender.nxt += segments * sender.smss;
-            sender.max = sender.nxt;
-            sender.note_sent_memory();
-        };
         sender.window.cwnd = 40 * sender.smss;
-        sends(&mut sender, 40);
+        send(&mut sender, 40);
         assert_eq!(limit(&sender), first, "cwnd is used up");
         sender.window.cwnd += 4 * sender.smss;
-        sends(&mut sender, 2);
+        send(&mut sender, 2);
         assert_eq!(limit(&sender), 2 * 44 * (4096 + 256));
     }
 
