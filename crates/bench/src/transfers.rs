@@ -58,7 +58,9 @@ fn experiment(scenario: &str, control: &str, rtt_ms: u64) -> String {
         let keys = match (end, scenario) {
             ("sender", "small writes") => "send.nagle = false\n".to_owned(),
             ("sender", "Nagle") => "send.nagle = true\nsend.minshall = false\n".to_owned(),
-            ("sender", "send buffer") => format!("send.buffer = \"{} B\"\n", bytes / 4),
+            ("sender", "send buffer") => {
+                format!("send.autotuning = false\nsend.buffer = \"{} B\"\n", bytes / 4)
+            }
             ("sender", "paced window") => "send.pacing = true\n".to_owned(),
             ("receiver", "receive window") => {
                 format!("receive.autotuning = false\nreceive.buffer = \"{} B\"\n", bytes / 4)

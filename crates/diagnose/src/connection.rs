@@ -1,7 +1,7 @@
 //! Connections, packet by packet.
 
 use crate::capture::Frame;
-use crate::grant::Grant;
+use crate::grant::{Grant, TOGETHER_NS};
 use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, Other, TcpPacket, parse};
 use crate::prelude::{Held, Inferred, MOST_HELD, ScaleToldBy, WEIGHT, infer};
@@ -33,6 +33,8 @@ const STANDING: f64 = 0.25;
 const STANDING_NS: u64 = 2_000_000;
 /// A flight that grows by more than this factor in a round trip is slow start's.
 const DOUBLING: f64 = 1.4;
+/// The same behind a round trip that did not grow: congestion avoidance grows by half at the most (RFC 9438 §4.4), and what doubles then is the startup of a pace.
+const DOUBLING_AGAIN: f64 = 1.6;
 /// Round trips beyond an hour count as that.
 const LONGEST_RTT: Duration = Duration::from_secs(3600);
 /// Packets by which the rate of a burst is measured.
@@ -70,6 +72,8 @@ const MOST_KEPT: usize = 16;
 /// Acknowledgments without data that let nothing go, behind which a message of the peer's lets something go by itself: one may acknowledge half of a
 /// pair of segments.
 const LEAST_BARE: u32 = 3;
+/// Segments of an initial window (RFC 6928 §2).
+const INITIAL_WINDOW: u64 = 10;
 /// Parts of a wait that are told apart.
 const MOST_PARTS: usize = 1000;
 /// Packets beyond a window whose scale was inferred, after which it is larger: acknowledgments that are not captured let some seem so.
@@ -623,6 +627,8 @@ struct Half {
     round_rtt_ns: u64,
     queue_stands: bool,
     growing: bool,
+    /// A round trip has not grown since the data began.
+    has_stood: bool,
     /// Times and positions of acknowledgments within a round trip.
     recent: VecDeque<(u64, u64)>,
     delivered: f64,
@@ -673,6 +679,8 @@ struct Half {
     /// Acknowledged since the last new data, and how much was in flight then.
     acked_in_wait: u64,
     flight_before: u64,
+    /// Bytes that left together with the last new data, and these.
+    together: u64,
     /// The longest payload that a segment of its own had, and whether the last one said that more follows (no PSH).
     most_payload: u64,
     last_pushed: bool,
@@ -752,6 +760,7 @@ impl Half {
             round_rtt_ns: u64::MAX,
             queue_stands: false,
             growing: true,
+            has_stood: false,
             recent: VecDeque::new(),
             delivered: 0.0,
             rate: 0.0,
@@ -787,6 +796,7 @@ impl Half {
             group_ns: 0,
             acked_in_wait: 0,
             flight_before: 0,
+            together: 0,
             most_payload: 0,
             last_pushed: true,
             trains: VecDeque::new(),
@@ -914,8 +924,8 @@ impl Half {
             self.place = Some((seq, position));
         }
         if self.sent_to == 0 {
-            (self.sent_to, self.acknowledged_to, self.edge, self.round_to) =
-                (position, position, position, position);
+            // No window has been announced yet.
+            (self.sent_to, self.acknowledged_to, self.round_to) = (position, position, position);
         }
         position
     }
@@ -1069,6 +1079,7 @@ impl Half {
             }
             let sent = self.sent_to - self.round_to;
             self.growing = self.grows();
+            self.has_stood |= !self.growing;
             self.round_over = true;
             self.most_sent = self.most_sent.max(sent);
             self.round_sent = sent;
@@ -1106,7 +1117,8 @@ impl Half {
         // Slow start goes where no round trip was, and behind a timeout to half of that (RFC 5681 §3.1).
         let fits = sent > most + self.segment() as f64
             || self.timed_out && sent <= most / 2.0 && sent <= MOST_GROWTH * before;
-        fits && sent >= DOUBLING * before
+        let least = if self.has_stood && !self.timed_out { DOUBLING_AGAIN } else { DOUBLING };
+        fits && sent >= least * before
     }
 
     /// A round trip is over: what its waits were for is known.
@@ -1143,8 +1155,14 @@ impl Half {
         let path = self.known_path();
         let granted = self.grant.payload_rate(self.segment());
         // Routers that gave less than was asked for gave all that the path has.
-        let all_of_path = self.inferred.is_none() && self.grant.is_all_of_path();
+        let from_rest = self.inferred.is_none_or(|inferred| inferred.from_rest);
+        let all_of_path = from_rest && self.grant.is_all_of_path();
+        // What a connection begins with is no more than this (RFC 6928); a larger window has been there before.
+        let is_unknown =
+            self.is_first_round && !(from_rest && self.round_sent <= INITIAL_WINDOW * self.segment());
         let lowered = granted.filter(|_| all_of_path || self.grant.is_lowered());
+        // A sender that keeps to a grant waits for that, whether or not its rate is in the capture.
+        let keeps_to_unknown = self.grant.is_unknown();
         let growing = self.growing && granted.is_none();
         shared.held = shared.held.saturating_sub(core::mem::take(&mut self.held_of_waits));
         let mut parts = self.waits_parts.drain(..);
@@ -1158,7 +1176,10 @@ impl Half {
                 _ if busy => Limit::PathRate,
                 Owner::Shrunk => Limit::CongestionWindow,
                 Owner::Grant => Limit::Paced,
-                _ if growing && self.is_first_round => Limit::Unclear,
+                // Before the first window was announced it may be that.
+                _ if keeps_to_unknown && self.is_first_round => Limit::Unclear,
+                _ if keeps_to_unknown => Limit::Paced,
+                _ if growing && is_unknown => Limit::Unclear,
                 _ if growing => Limit::SlowStart,
                 _ if paced => Limit::Paced,
                 Owner::Window if told => Limit::CongestionWindow,
@@ -1341,9 +1362,11 @@ impl Half {
             && self.train_edge.checked_sub(end).is_some_and(|room| room < self.segment());
         self.most_in_flight = self.most_in_flight.max(self.flight());
         self.count_burst(now);
-        self.new_ns = now;
         self.acked_in_wait = 0;
         self.bare_in_wait = 0;
+        let is_apart = now.saturating_sub(self.new_ns) > self.prompt() / 4;
+        self.together = if is_apart { bytes } else { self.together + bytes };
+        self.new_ns = now;
         self.flight_before = self.flight();
         self.last_pushed = packet.push;
         self.grant.left(now, u64::from(packet.payload), self.segment());
@@ -1582,6 +1605,12 @@ impl Half {
             return Owner::Known(Limit::Nagle);
         }
         let slowest_pace = (self.min_rtt_ns.unwrap_or(0) as f64 / SLOWEST_PACE) as u64;
+        // What a pace lets go together is a millisecond of it, and then as long nothing leaves.
+        let slowest_pace = if near_sender && self.together > self.segment() {
+            slowest_pace.max(TOGETHER_NS)
+        } else {
+            slowest_pace
+        };
         if self.last_full && !self.last_pushed && !prompt && since > slowest_pace {
             // It said that more follows (RFC 9293 §3.9.1, RFC 1122 §4.2.2.2), and nothing let that go: the rest of a message was held back,
             // until the next one made a full segment of it.

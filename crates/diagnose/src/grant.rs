@@ -7,7 +7,7 @@ use farpath_tia1039::{Message, QosMark, RateUnit, Structure};
 const HEADERS: u64 = 52;
 
 /// Hosts let so much of a pace's data go at once, and then wait for all of it (Linux's `tcp_tso_autosize`: 1024th of a second), but a segment more than one at the least.
-const TOGETHER_NS: u64 = 1_000_000;
+pub(crate) const TOGETHER_NS: u64 = 1_000_000;
 
 /// Less than so much of the spacing of the rate is closer than it lets them: the path is faster by a tenth.
 const CLOSER: f64 = 0.9;
@@ -30,6 +30,8 @@ pub(crate) struct Grant {
     single: u32,
     joined: u32,
     path_is_faster: bool,
+    /// The fastest that a segment came behind another before the rate was known, bit/s of IP packets.
+    fastest_before: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +71,11 @@ impl Grant {
         self.given.filter(|_| self.is_marked)
     }
 
+    /// Its data say that they are of a flow with a grant, and the answer that would tell the rate is not in the capture.
+    pub fn is_unknown(&self) -> bool {
+        self.is_marked && self.given.is_none()
+    }
+
     /// The most payload that goes with it, bit/s.
     pub fn payload_rate(&self, segment: u64) -> Option<f64> {
         Some(self.rate()? as f64 * segment as f64 / (segment + HEADERS) as f64)
@@ -84,9 +91,16 @@ impl Grant {
     /// New data leaves.
     pub fn left(&mut self, now: u64, payload: u64, segment: u64) {
         let last = core::mem::replace(&mut self.last, (payload <= segment).then_some(now));
-        if self.rate().is_none() {
+        let Some(rate) = self.rate() else {
+            // Requests may be in packets that the capture lacks: the answer comes when the first data have passed.
+            if let Some(last) = last.filter(|_| self.is_marked && payload == segment) {
+                let since = now.saturating_sub(last).max(1);
+                self.fastest_before =
+                    self.fastest_before.max((payload + HEADERS) as f64 * 8e9 / since as f64);
+            }
             return;
-        }
+        };
+        self.path_is_faster |= CLOSER * self.fastest_before > rate as f64;
         let spacing = self.spacing_ns(payload, segment) as u64;
         if payload > segment {
             self.joined = self.joined.saturating_add(1);
@@ -199,5 +213,32 @@ mod tests {
             Structure { rate_type: RateType::Composite, guaranteed: rate, ..Structure::request(rate) };
         assert_eq!(bit_per_s(&composite), 2_000_000);
         assert_eq!(bit_per_s(&Structure { rate_type: RateType::Guaranteed, ..composite }), 1_000_000);
+    }
+
+    /// Behind a router, without the handshake: 40 segments of a flow with a grant, the first two so far apart, before more is asked for.
+    fn answered_late(apart_ns: u64) -> Grant {
+        const SPACING: u64 = 400_214;
+        let mut grant = Grant::default();
+        let mut now = 0;
+        let mut at = |grant: &mut Grant, after: u64| {
+            now += after;
+            grant.sent(&packet(QosMark::Flow, 1448, None));
+            grant.left(now, 1448, 1448);
+        };
+        at(&mut grant, 0);
+        at(&mut grant, apart_ns);
+        assert!(grant.is_unknown() && grant.rate().is_none(), "data say so, and no answer has come");
+        let request = structure(29_984_000, Rounding::Down).marked();
+        grant.sent(&packet(QosMark::Signal, 0, Some(request)));
+        grant.received(&packet(QosMark::Signal, 0, Some(request.response(Source::NONE_V4))));
+        assert!(!grant.is_unknown());
+        (0..38).for_each(|_| at(&mut grant, SPACING));
+        grant
+    }
+
+    #[test]
+    fn what_came_before_the_rate_was_known_tells_of_the_path_too() {
+        assert!(answered_late(400_214).is_all_of_path());
+        assert!(!answered_late(120_000).is_all_of_path());
     }
 }

@@ -63,6 +63,9 @@ pub struct Inferred {
     /// The whole of it.
     #[serde(skip)]
     pub(crate) total_ns: u64,
+    /// Nothing was in flight when the first data passed: it is the connection's first, or follows a pause.
+    #[serde(skip)]
+    pub(crate) from_rest: bool,
 }
 
 /// The first of them, where it fits.
@@ -82,7 +85,11 @@ pub(crate) fn infer(packets: &[Held], is_own: impl Fn(&TcpPacket) -> bool) -> Op
         None => return None,
     };
     let (window_scale, scale_by) = scale(packets, &is_own, position, missing_ns)?;
-    Some(Inferred { place_by, window_scale, scale_by, missing_ns, total_ns: missing_ns + behind })
+    // What was in flight before is acknowledged after it.
+    let mut acks =
+        packets.iter().filter(|(_, _, packet)| !is_own(packet)).filter_map(|(_, _, packet)| packet.ack);
+    let from_rest = acks.all(|ack| position(ack) >= 0);
+    Some(Inferred { place_by, window_scale, scale_by, missing_ns, total_ns: missing_ns + behind, from_rest })
 }
 
 /// The shortest time from data to its acknowledgment, ns: the round trip beyond the capture.
@@ -157,9 +164,15 @@ fn scale(
 ) -> Option<(u8, ScaleToldBy)> {
     let mut pending: VecDeque<(u64, i64, i64)> = VecDeque::new();
     let mut edges = [i64::MIN; MOST_SCALE + 1];
-    // Of each scale: packets that went beyond the window, that left no room in it, and windows that went back.
+    // Of each scale: packets that went beyond the window, groups that left no room in it, and windows that went back.
     let (mut beyond, mut filled) = ([0_u32; MOST_SCALE + 1], [0_u32; MOST_SCALE + 1]);
     let (mut back, mut shrank, mut sent) = ([0_u32; MOST_SCALE + 1], 0, 0);
+    let (mut fills, mut groups) = ([false; MOST_SCALE + 1], 0_u32);
+    let end_group = |fills: &mut [bool], filled: &mut [u32]| {
+        for (fills, filled) in fills.iter_mut().zip(filled) {
+            *filled += u32::from(core::mem::take(fills));
+        }
+    };
     let mut last: Option<(i64, i64)> = None;
     let segment = packets.iter().map(|(_, _, packet)| packet.payload.min(1460)).max().map_or(0, i64::from);
     for (_, time, packet) in packets {
@@ -179,7 +192,9 @@ fn scale(
             last = Some((ack, window));
             pending.push_back((time + missing_ns, ack, window));
         } else if packet.payload > 1 {
+            let mut let_go = false;
             while let Some((_, ack, window)) = pop_if(&mut pending, |(at, _, _)| *at <= *time) {
+                let_go = true;
                 for (shift, edge) in edges.iter_mut().enumerate() {
                     *edge = (*edge).max(ack + (window << shift));
                 }
@@ -187,18 +202,24 @@ fn scale(
             if edges[0] == i64::MIN {
                 continue;
             }
+            // What one acknowledgment lets go fills the window once, with its last packet.
+            if let_go {
+                end_group(&mut fills, &mut filled);
+                groups += 1;
+            }
             sent += 1;
             let end = position(packet.seq) + i64::from(packet.payload);
             for (shift, edge) in edges.iter().enumerate() {
                 beyond[shift] += u32::from(end > *edge);
-                filled[shift] += u32::from(end <= *edge && end + segment > *edge);
+                fills[shift] = end <= *edge && end + segment > *edge;
             }
         }
     }
+    end_group(&mut fills, &mut filled);
     let few = |some: u32, all: u32| f64::from(some) <= CONTRADICTED * f64::from(all);
     let least = (0..=MOST_SCALE).find(|shift| few(beyond[*shift], sent)).filter(|_| sent > 0)?;
     let most = (0..=MOST_SCALE).rfind(|shift| few(back[*shift], shrank)).filter(|_| shrank > 0);
-    let by = if f64::from(filled[least]) >= FILLED * f64::from(sent) {
+    let by = if groups > 0 && f64::from(filled[least]) >= FILLED * f64::from(groups) {
         ScaleToldBy::Filled
     } else if most == Some(least) {
         ScaleToldBy::Edge

@@ -106,3 +106,27 @@ fn what_came_together_fills_the_window_that_it_left_with() {
     let report = diagnosed(packets.iter().map(|(at, packet)| (*at, packet)));
     assert!(share(&report, Limit::ReceiveWindow) > 0.8, "{:?}", report.limits);
 }
+
+/// Segments that leave together within a millisecond of a pace, seen at the sender: eight each 0.6 ms over a round trip of 2 ms, in which
+/// acknowledgments come all the time.
+#[test]
+fn what_a_pace_lets_go_together_is_followed_by_as_long_a_pause() {
+    const EVERY: u64 = 600_000;
+    let [there, back] = there_and_back();
+    let mut packets = vec![
+        (0, TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(7), ..there }),
+        (2 * MS, TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(7), ..back }),
+        (2 * MS, TcpPacket { seq: 1, ack: Some(1), ..there }),
+    ];
+    for number in 0..1600_u64 {
+        let at = 2 * MS + number / 8 * EVERY;
+        let seq = 1 + number as u32 * SEGMENT;
+        packets.push((at, TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there }));
+        let acked = at + 2 * MS + number % 8 * 20_000;
+        packets.push((acked, TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back }));
+    }
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    let report = diagnosed(packets.iter().map(|(at, packet)| (*at, packet)));
+    assert_eq!(share(&report, Limit::Application), 0.0, "{:?}", report.limits);
+    assert!(share(&report, Limit::Paced) > 0.8, "{:?}", report.limits);
+}

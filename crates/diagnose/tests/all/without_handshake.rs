@@ -112,3 +112,60 @@ fn the_first_round_trip_is_unclear_and_not_slow_start() {
     let unclear = share(&report, Limit::Unclear) * report.duration_s;
     assert!((0.05..0.25).contains(&unclear), "{:?}", report.limits);
 }
+
+/// A window of so many segments, which doubles each round trip of 100 ms, from the first data of the connection on; before it there were others
+/// where `before` says so.
+fn doubling(first: u32, before: bool) -> ConnectionReport {
+    let [there, back] = there_and_back();
+    let there = TcpPacket { ttl: 64, ..there };
+    let back = TcpPacket { ttl: 57, ..back };
+    let mut packets = Vec::new();
+    let mut seq = 1_000_000;
+    if before {
+        packets.push((RTT / 4, true, TcpPacket { ack: Some(seq - SEGMENT), ..back }));
+    }
+    for round in 0..4_u32 {
+        for number in 0..first << round {
+            let at = u64::from(round) * RTT + u64::from(number) * MS / 10;
+            packets.push((at, false, TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there }));
+            seq += SEGMENT;
+            packets.push((at + RTT, true, TcpPacket { seq: 1, ack: Some(seq), ..back }));
+        }
+    }
+    diagnosed(&packets, 0)
+}
+
+#[test]
+fn a_connection_that_begins_with_its_data_begins_with_slow_start() {
+    let report = doubling(10, false);
+    // But for a millisecond in which the first ten leave.
+    assert!(share(&report, Limit::Unclear) * report.duration_s < 0.001, "{:?}", report.limits);
+    assert!(share(&report, Limit::SlowStart) > 0.7, "{:?}", report.limits);
+    // What was in flight before, or leaves at once in such numbers, was a window that had grown already.
+    for (first, before) in [(10, true), (20, false)] {
+        let report = doubling(first, before);
+        let unclear = share(&report, Limit::Unclear) * report.duration_s;
+        assert!((0.05..0.15).contains(&unclear), "{first}, {before}: {:?}", report.limits);
+    }
+}
+
+#[test]
+fn a_window_is_filled_by_the_last_of_what_leaves_together() {
+    // Twenty segments leave at once when all before them were acknowledged.
+    let [there, back] = there_and_back();
+    let mut packets = Vec::new();
+    for round in 0..40 {
+        for number in 0..20 {
+            let seq = (round * 20 + number) * SEGMENT;
+            let data = TcpPacket { seq, ack: Some(1), payload: SEGMENT, ttl: 64, ..there };
+            packets.push((u64::from(round) * RTT, false, data));
+        }
+        let (ack, window) = (Some((round + 1) * 20 * SEGMENT), (20 * SEGMENT / 4) as u16);
+        let ack = TcpPacket { seq: 1, ack, window, ttl: 57, ..back };
+        packets.push((u64::from(round + 1) * RTT, true, ack));
+    }
+    let report = diagnosed(&packets, 0);
+    let inferred = report.inferred.expect("something is known");
+    assert_eq!((inferred.window_scale, inferred.scale_by), (2, ScaleToldBy::Filled));
+    assert!(share(&report, Limit::ReceiveWindow) > 0.8, "{:?}", report.limits);
+}
