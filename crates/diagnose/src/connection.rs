@@ -3,13 +3,16 @@
 use crate::capture::Frame;
 use crate::grant::{Grant, TOGETHER_NS};
 use crate::ledger::{Ledger, Limit};
+use crate::losses::{Repairs, Sign};
 use crate::packet::{Link, Other, TcpPacket, parse};
 use crate::prelude::{Held, Inferred, MOST_HELD, ScaleToldBy, WEIGHT, infer};
-use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
+use crate::report::{ConnectionReport, LimitShare, Report, Timers, Vantage};
+use crate::stack::StackSeen;
 use crate::tunnel::Tunnel;
 use farpath_units::{Duration, DurationHistogram, bit_rate_text};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 /// Connections that are followed; packets of others are counted.
 pub const MAX_CONNECTIONS: usize = 100_000;
@@ -72,6 +75,8 @@ const MOST_KEPT: usize = 16;
 /// Acknowledgments without data that let nothing go, behind which a message of the peer's lets something go by itself: one may acknowledge half of a
 /// pair of segments.
 const LEAST_BARE: u32 = 3;
+/// By so much an acknowledgment that was delayed comes later: RFC 1122 §4.2.3.2 lets it half of a second, Linux waits for 40 ms at the least.
+const DELAYED_NS: RangeInclusive<u64> = 25_000_000..=500_000_000;
 /// Segments of an initial window (RFC 6928 §2).
 const INITIAL_WINDOW: u64 = 10;
 /// Parts of a wait that are told apart.
@@ -239,6 +244,8 @@ struct Connection {
     /// Packets of a connection without a handshake, until it is known what they tell in its place.
     prelude: Option<Vec<Held>>,
     tunnel: Option<Tunnel>,
+    /// What the SYN of each side told.
+    stacks: [Option<StackSeen>; 2],
 }
 
 /// What was seen of the handshake, and when.
@@ -261,6 +268,7 @@ impl Connection {
             mss: 0,
             prelude: None,
             tunnel: None,
+            stacks: [None; 2],
         }
     }
 
@@ -348,6 +356,7 @@ impl Connection {
     fn open(&mut self, side: usize, now: u64, packet: &TcpPacket) {
         // Windows of a connection are scaled where both SYNs say so; each then scales its own.
         let scale = packet.window_scale;
+        self.stacks[side].get_or_insert_with(|| StackSeen::new(packet));
         if packet.ack.is_none() {
             self.opening = Opening { client: Some(side), syn_ns: Some(now), ..Opening::default() };
             self.halves.iter_mut().for_each(|half| half.opens_ns = u64::MAX);
@@ -409,12 +418,20 @@ impl Connection {
             tunnel: self.tunnel,
             vantage,
             frames: (first.0, last.0),
+            start_ns: Some(first.1),
             duration_s: seconds(last.1 - first.1),
             bytes: half.bytes,
             bytes_back,
             data_packets: half.data_packets,
             retransmissions: half.retransmissions,
             retransmissions_at_queue: half.retransmissions_at_queue,
+            losses: half.repairs_told.losses,
+            timers: half.timers,
+            sender_stack: self.stacks[main],
+            receiver_stack: self.stacks[1 - main],
+            initial_window: half.first_flight.filter(|flight| {
+                half.total_rtt_ns.is_some() && half.begins_at_rest() && half.bytes > *flight
+            }),
             queue_s: (half.retransmissions_at_queue > 0).then(|| seconds(half.overflown_ns)),
             most_in_flight: half.most_in_flight,
             iperf3: None,
@@ -595,11 +612,17 @@ struct Half {
     inflated: bool,
     /// A loss is being repaired until this is acknowledged.
     repair_to: Option<u64>,
-    /// Something was sent again since.
+    /// Something was sent again since; and how, of all repairs.
     repairs: bool,
+    repairs_told: Repairs,
+    timers: Timers,
+    /// By how much the acknowledgment of a lone segment came later than the round trip takes.
+    late_ns: Option<u64>,
     /// The last repair began without any other sign of a loss.
     timed_out: bool,
     duplicates: u32,
+    /// The last acknowledgment told of a hole (SACK).
+    hole_told: bool,
     /// Since the last new data.
     parts: Vec<(u64, State)>,
     from_ns: u64,
@@ -623,6 +646,8 @@ struct Half {
     /// Sent in the last round trip, and the most in any.
     round_sent: u64,
     most_sent: u64,
+    /// The same of the first.
+    first_flight: Option<u64>,
     /// The shortest round trip of this round, and whether that of the last one was above the floor.
     round_rtt_ns: u64,
     queue_stands: bool,
@@ -714,6 +739,8 @@ struct Pending {
     sacked: bool,
     /// It came with data of the peer's.
     with_data: bool,
+    /// The timestamp that it echoes.
+    echo: Option<u32>,
 }
 
 impl Half {
@@ -739,8 +766,12 @@ impl Half {
             inflated: false,
             repair_to: None,
             repairs: false,
+            repairs_told: Repairs::default(),
+            timers: Timers::default(),
+            late_ns: None,
             timed_out: false,
             duplicates: 0,
+            hole_told: false,
             parts: Vec::new(),
             from_ns: now,
             now_ns: now,
@@ -757,6 +788,7 @@ impl Half {
             round_answered_to: 0,
             round_sent: 0,
             most_sent: 0,
+            first_flight: None,
             round_rtt_ns: u64::MAX,
             queue_stands: false,
             growing: true,
@@ -864,6 +896,11 @@ impl Half {
         self.burst = Owner::Known(Limit::Unclear);
     }
 
+    /// Nothing was in flight before the first data.
+    fn begins_at_rest(&self) -> bool {
+        self.inferred.is_none_or(|inferred| inferred.from_rest)
+    }
+
     /// Whether it is known how long an announced window is; else it has this length at the least.
     fn scale_is_known(&self) -> bool {
         self.inferred.is_none_or(|inferred| inferred.scale_by != ScaleToldBy::AtLeast)
@@ -884,7 +921,7 @@ impl Half {
 
     /// What it holds of what is held for all together.
     fn held(&self) -> usize {
-        self.in_flight.len() + self.pending.len() + self.held_of_waits
+        self.in_flight.len() + self.pending.len() + self.held_of_waits + self.repairs_told.held()
     }
 
     fn mss(&self) -> u64 {
@@ -980,6 +1017,7 @@ impl Half {
     fn acknowledged(&mut self, now: u64, ack: u32, packet: &TcpPacket, shared: &mut Shared) {
         let Some((last, at)) = self.place else { return };
         self.marks_echoed += u64::from(packet.echoes_marks);
+        self.repairs_told.losses.arrived_twice += u64::from(packet.reports_duplicate);
         let ack = at.saturating_add_signed(i64::from(ack.wrapping_sub(last).cast_signed()));
         let edge = self.peer_scale.map(|scale| ack + (u64::from(packet.window) << scale));
         self.most_window = self.most_window.max(edge.map_or(0, |edge| edge - ack));
@@ -996,6 +1034,7 @@ impl Half {
             duplicate,
             sacked: packet.sacked_to.is_some(),
             with_data: packet.payload > 0,
+            echo: packet.timestamps.map(|(_, echo)| echo),
         };
         if self.missing_ns == 0 || shared.held >= MAX_IN_FLIGHT {
             self.take(pending, shared);
@@ -1016,8 +1055,9 @@ impl Half {
     }
 
     fn take(&mut self, pending: Pending, shared: &mut Shared) {
-        let Pending { at_ns, ack, edge, duplicate, sacked, with_data } = pending;
+        let Pending { at_ns, ack, edge, duplicate, sacked, with_data, echo } = pending;
         self.advance(at_ns);
+        self.hole_told = sacked;
         if with_data {
             self.heard_ns = Some(at_ns);
         } else if ack > self.acknowledged_to {
@@ -1049,6 +1089,7 @@ impl Half {
             return;
         }
         self.duplicates = 0;
+        self.repairs_told.acknowledged(echo);
         self.acked_in_wait += ack - self.acknowledged_to;
         self.measure(at_ns, ack, sacked, shared);
         if self.acknowledged_to < self.short_to && ack >= self.short_to {
@@ -1058,6 +1099,8 @@ impl Half {
         self.acked_ns = at_ns;
         if self.repair_to.is_some_and(|to| ack >= to) {
             self.repair_to = None;
+            shared.held = shared.held.saturating_sub(self.repairs_told.held());
+            self.repairs_told.end();
             if self.burst == Owner::Known(Limit::Loss) {
                 // What goes on as fast as the path lets it no longer waits for the repair.
                 self.burst = Owner::Window;
@@ -1069,7 +1112,6 @@ impl Half {
             (self.round_to, self.round_acked_to, self.round_answered_to) = (self.sent_to, ack, ack);
         } else if sacked {
             self.begin_repair(at_ns, shared);
-            self.timed_out = false;
         }
         self.count_delivered(at_ns);
         if ack > self.round_to {
@@ -1082,6 +1124,7 @@ impl Half {
             self.has_stood |= !self.growing;
             self.round_over = true;
             self.most_sent = self.most_sent.max(sent);
+            self.first_flight.get_or_insert(sent);
             self.round_sent = sent;
             (self.round_to, self.round_acked_to, self.round_answered_to) = (self.sent_to, ack, ack);
             let floor = self.min_rtt_ns.unwrap_or(0);
@@ -1155,7 +1198,7 @@ impl Half {
         let path = self.known_path();
         let granted = self.grant.payload_rate(self.segment());
         // Routers that gave less than was asked for gave all that the path has.
-        let from_rest = self.inferred.is_none_or(|inferred| inferred.from_rest);
+        let from_rest = self.begins_at_rest();
         let all_of_path = from_rest && self.grant.is_all_of_path();
         // What a connection begins with is no more than this (RFC 6928); a larger window has been there before.
         let is_unknown =
@@ -1224,6 +1267,7 @@ impl Half {
     /// The round trip of the last segment that is acknowledged.
     fn measure(&mut self, now: u64, ack: u64, sacked: bool, shared: &mut Shared) {
         let mut sent = None;
+        let lone = self.in_flight.len() == 1;
         while let Some(&(end, at)) = self.in_flight.front()
             && end <= ack
         {
@@ -1241,6 +1285,8 @@ impl Half {
         self.rtt.get_or_insert_default().record(Duration::from_nanos(rtt).min(LONGEST_RTT));
         let least = self.min_rtt_ns.map_or(rtt, |least| least.min(rtt));
         self.min_rtt_ns = Some(least);
+        let late = Some(rtt - least).filter(|late| lone && DELAYED_NS.contains(late) && *late > least / 8);
+        self.late_ns = late.filter(|_| ack >= self.sent_to);
         self.round_rtt_ns = self.round_rtt_ns.min(rtt);
         let standing = (least as f64 * STANDING) as u64;
         self.inflated = rtt > least + standing.max(STANDING_NS);
@@ -1324,6 +1370,7 @@ impl Half {
         self.take_pending(now, shared);
         self.advance(now);
         self.ended |= packet.fin || packet.rst;
+        self.note_probe(position, packet);
         if packet.payload == 0 {
             return;
         }
@@ -1333,7 +1380,7 @@ impl Half {
         // Data ends a handshake of which the rest was not seen.
         self.opens_ns = self.opens_ns.min(self.now_ns);
         if end <= self.sent_to {
-            self.sent_again(now, end, shared);
+            self.sent_again(now, position, end, packet, shared);
             return;
         }
         if position > self.sent_to && self.bytes > 0 {
@@ -1384,12 +1431,23 @@ impl Half {
         }
     }
 
+    /// A probe has what was acknowledged before, or the byte that a closed window does not take.
+    fn note_probe(&mut self, position: u64, packet: &TcpPacket) {
+        let is_old = packet.payload == 0 && position + 1 == self.acknowledged_to;
+        let is_closed = self.state() == State::Closed;
+        if is_closed && (is_old || packet.payload == 1) {
+            self.timers.window_probes += 1;
+        } else if is_old && self.flight() == 0 {
+            self.timers.keep_alives += 1;
+        }
+    }
+
     /// There is a sign of a loss.
     fn begin_repair(&mut self, now: u64, shared: &mut Shared) {
         if self.repair_to.is_none() {
             self.repair_to = Some(self.sent_to);
             self.repairs = false;
-            self.timed_out = self.duplicates == 0;
+            self.timed_out = self.duplicates == 0 && !self.hole_told;
             // A queue overflows when it is as long as it gets.
             let is_long = self.inflated && self.queue_ns >= self.most_queue_ns / 2;
             self.repair_queue_ns = is_long.then_some(self.queue_ns);
@@ -1398,7 +1456,7 @@ impl Half {
     }
 
     /// What had been sent before, or fills a hole.
-    fn sent_again(&mut self, now: u64, end: u64, shared: &mut Shared) {
+    fn sent_again(&mut self, now: u64, from: u64, end: u64, packet: &TcpPacket, shared: &mut Shared) {
         let half_rtt = self.min_rtt_ns.unwrap_or(0) / 2;
         if self.hole_ns.is_some_and(|hole| now.saturating_sub(hole) < half_rtt) {
             // It was overtaken.
@@ -1423,13 +1481,26 @@ impl Half {
             if !self.repairs {
                 // What passed before had been sent when the sender learnt of the loss, however long a queue held it.
                 (self.repairs, self.repair_to) = (true, Some(self.sent_to));
+                let behind = (self.sent_to - end) / self.segment();
+                let sign = if self.timed_out { Sign::Silence { behind } } else { Sign::Told };
+                shared.held = shared.held.saturating_sub(self.repairs_told.held());
+                self.repairs_told.begin(packet, sign);
             }
+            let held = self.repairs_told.held();
+            self.repairs_told.sent_again(from, end - from, shared.held < MAX_IN_FLIGHT);
+            shared.held += self.repairs_told.held() - held;
             self.lost = true;
         }
     }
 
     /// New data passes: the wait before it is over.
     fn close_wait(&mut self, number: u64, now: u64, length: u64, bytes: u64, shared: &mut Shared) {
+        if let Some(late) = self.late_ns.take()
+            && now.saturating_sub(self.acked_ns) <= self.prompt()
+        {
+            self.timers.delayed_acks += 1;
+            self.timers.delayed_acks_s += late as f64 / 1e9;
+        }
         let waited: u64 = self.parts.iter().map(|(ns, _)| ns).sum();
         // Elsewhere than near the sender what leaves together comes at the pace of the path.
         let burst = self.is_near_sender()
@@ -1695,7 +1766,12 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
                 let rate = bit_rate_text(window as f64 * 8.0 / rtt);
                 format!(": {} over {} allow {rate}", size(window), seconds(rtt))
             });
-            format!("{took} were spent with the receive window full{}", allowed.unwrap_or_default())
+            // A path that a window leaves half empty shows its rate by what left together.
+            let path =
+                report.path_rate_bit_per_s.filter(|_| allowed.is_some() && report.vantage != Vantage::Middle);
+            let path = path.map(|rate| format!("; the path had at least {}", bit_rate_text(rate)));
+            let (allowed, path) = (allowed.unwrap_or_default(), path.unwrap_or_default());
+            format!("{took} were spent with the receive window full{allowed}{path}")
         }
         Limit::ZeroWindow => {
             format!("{took} were spent with the receive window closed: the receiving program does not read")

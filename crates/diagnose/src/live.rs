@@ -4,7 +4,7 @@
 //! neighbours, Linux 4.10). The rest of the busy time belongs to what the other fields of the same look say.
 
 use crate::connection::summary;
-use crate::{ConnectionReport, Limit, LimitShare, Vantage};
+use crate::{ConnectionReport, Limit, LimitShare, Losses, Timers, Vantage};
 use farpath_units::{Bytes, Duration, DurationHistogram, Rate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -275,6 +275,7 @@ impl Watched {
             interface: 0,
             vantage: if receives { Vantage::NearReceiver } else { Vantage::NearSender },
             frames: (0, 0),
+            start_ns: None,
             duration_s: self.whole.time.as_secs_f64(),
             bytes,
             bytes_back,
@@ -282,6 +283,11 @@ impl Watched {
             retransmissions: u64::from(last.retransmissions.wrapping_sub(first.retransmissions)),
             retransmissions_at_queue: 0,
             queue_s: None,
+            losses: Losses::default(),
+            timers: Timers::default(),
+            sender_stack: None,
+            receiver_stack: None,
+            initial_window: None,
             most_in_flight: 0,
             iperf3: None,
             bytes_not_captured: 0,

@@ -1,5 +1,6 @@
 //! A TCP packet out of a frame.
 
+use crate::stack::OptionOrder;
 use crate::tunnel::{Tunnel, inner};
 use etherparse::{
     EtherType, Ipv4HeaderSlice, Ipv6Header, Ipv6HeaderSlice, LaxNetSlice, LaxSlicedPacket, TcpHeaderSlice,
@@ -67,6 +68,10 @@ pub struct TcpPacket {
     pub window_scale: Option<u8>,
     /// Right edge of the highest SACK block.
     pub sacked_to: Option<u32>,
+    /// Whether its first SACK block reports what had arrived before (D-SACK, RFC 2883 §4).
+    pub reports_duplicate: bool,
+    /// The options of a SYN, in their order; of other packets none.
+    pub options: OptionOrder,
     /// Whether a congested router has marked it (CE).
     pub marked: bool,
     /// Whether it tells the other side of such marks (ECE, RFC 3168 §6.1); in a SYN the flag asks for ECN instead, and does not count.
@@ -321,7 +326,7 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
     };
     let payload = if is_v4 && structures.is_some() { 0 } else { payload };
     let ack = tcp.ack().then(|| tcp.acknowledgment_number());
-    let Options { mss, window_scale, sacked_to, timestamps } = Options::new(&tcp, ack);
+    let Options { mss, window_scale, sacked_to, reports_duplicate, timestamps } = Options::new(&tcp, ack);
     let [source, destination] = ip.ends([tcp.source_port(), tcp.destination_port()]);
     Some(TcpPacket {
         source,
@@ -337,6 +342,8 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
         mss,
         window_scale,
         sacked_to,
+        reports_duplicate,
+        options: if tcp.syn() { OptionOrder::new(tcp.options()) } else { OptionOrder::default() },
         marked: traffic_class & 3 == 3,
         echoes_marks: tcp.ece() && !tcp.syn(),
         tunnel,
@@ -353,6 +360,7 @@ struct Options {
     mss: Option<u16>,
     window_scale: Option<u8>,
     sacked_to: Option<u32>,
+    reports_duplicate: bool,
     timestamps: Option<(u32, u32)>,
 }
 
@@ -378,6 +386,11 @@ impl Options {
                 TcpOptionElement::SelectiveAcknowledgement(first, others) => {
                     let blocks = std::iter::once(first).chain(others.into_iter().flatten());
                     let relative = |edge: u32| edge.wrapping_sub(ack.unwrap_or(edge)).cast_signed();
+                    let is_within = |(left, right): (u32, u32)| {
+                        relative(left) <= relative(first.0) && relative(first.1) <= relative(right)
+                    };
+                    found.reports_duplicate =
+                        ack.is_some() && relative(first.1) <= 0 || others[0].is_some_and(is_within);
                     // A block below the acknowledgment is a duplicate that is reported (RFC 2883).
                     found.sacked_to = blocks
                         .map(|(_, right)| right)
@@ -417,6 +430,8 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         mss: None,
         window_scale: None,
         sacked_to: None,
+        reports_duplicate: false,
+        options: OptionOrder::default(),
         marked: false,
         echoes_marks: false,
         tunnel: None,

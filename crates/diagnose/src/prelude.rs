@@ -3,6 +3,7 @@
 //! The first packets of such a connection are held until they have been looked at together.
 
 use crate::packet::TcpPacket;
+use crate::stack::FIRST_TTLS;
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -20,8 +21,6 @@ const CONTRADICTED: f64 = 0.02;
 const FILLED: f64 = 0.1;
 /// RFC 7323 §2.3.
 const MOST_SCALE: usize = 14;
-/// What hosts begin with; a router takes one off.
-const FIRST_TTLS: [u8; 4] = [32, 64, 128, 255];
 
 /// A packet that is held: its number, and when it passed.
 pub(crate) type Held = (u64, u64, TcpPacket);

@@ -2,8 +2,10 @@
 
 use crate::kernel::Iperf3;
 use crate::ledger::{Interval, Limit, Moment};
+use crate::losses::Losses;
 use crate::packet::Other;
 use crate::prelude::Inferred;
+use crate::stack::StackSeen;
 use crate::tunnel::Tunnel;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -51,6 +53,19 @@ pub struct LimitShare {
     pub bytes: u64,
 }
 
+/// Waits for timers, and what timers sent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Timers {
+    /// Lone segments that were acknowledged 25 to 500 ms later than the round trip takes, while new data waited for it (delayed ACK, RFC 1122 §4.2.3.2).
+    pub delayed_acks: u64,
+    /// By how much later, all of them together, s.
+    pub delayed_acks_s: f64,
+    /// Probes of a closed window (RFC 9293 §3.8.6.1).
+    pub window_probes: u64,
+    /// Probes of a connection at rest (keep-alives, RFC 9293 §3.8.4).
+    pub keep_alives: u64,
+}
+
 /// Of a connection, in the direction in which it carried the most data.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConnectionReport {
@@ -68,6 +83,8 @@ pub struct ConnectionReport {
     pub inferred: Option<Inferred>,
     /// First and last frame.
     pub frames: (u64, u64),
+    /// When the first packet passed, ns since 1970; of a connection that was watched nobody noted it.
+    pub start_ns: Option<u64>,
     /// From the first packet to the last, in s.
     pub duration_s: f64,
     /// Payload bytes, each counted once; and those of the other direction.
@@ -82,6 +99,10 @@ pub struct ConnectionReport {
     pub retransmissions_at_queue: u64,
     /// The longest queue before such a repair, s.
     pub queue_s: Option<f64>,
+    /// How it was sent again.
+    pub losses: Losses,
+    /// What waited for timers.
+    pub timers: Timers,
     /// The most that was in flight, as the sender knew it, bytes.
     pub most_in_flight: u64,
     /// What `iperf3 --json` told of it, where that was given.
@@ -95,6 +116,12 @@ pub struct ConnectionReport {
     pub marked: u64,
     /// Acknowledgments that told the sender of such marks (ECE).
     pub marks_echoed: u64,
+    /// What the SYN of the sender told of its stack, where it is in the capture.
+    pub sender_stack: Option<StackSeen>,
+    /// The same of the receiver.
+    pub receiver_stack: Option<StackSeen>,
+    /// What was sent before the first acknowledgment of data came, where more followed and nothing had been sent before, bytes.
+    pub initial_window: Option<u64>,
     /// Maximum segment size, of the handshake or the longest usual packet.
     pub mss: u32,
     /// The longest window that the receiver announced, where its scale is known, bytes.

@@ -6,5 +6,6 @@ mod common;
 mod copies;
 mod granted;
 mod pace;
+mod sent_again;
 mod told;
 mod without_handshake;

@@ -2,7 +2,7 @@
 
 use crate::Table;
 use farpath_diagnose::both::{BothSides, OneWay};
-use farpath_diagnose::{ConnectionReport, Inferred, ScaleToldBy, ToldBy, Vantage};
+use farpath_diagnose::{ConnectionReport, Inferred, Losses, ScaleToldBy, StackSeen, Timers, ToldBy, Vantage};
 use farpath_units::bit_rate_text;
 
 /// The limits, the longest first.
@@ -93,16 +93,8 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             ),
         ));
     }
-    if let Some(queue) = connection.queue_s {
-        let ConnectionReport { retransmissions_at_queue, .. } = connection;
-        facts.push((
-            "losses",
-            format!(
-                "{retransmissions_at_queue} of {retransmissions} packets sent again when up to {} of queue stood",
-                ms(queue)
-            ),
-        ));
-    }
+    facts.extend(lines("losses", losses(connection)));
+    facts.extend(lines("timers", timers(&connection.timers)));
     if let Some(told) = &connection.iperf3 {
         let (least, most) = told.cwnd;
         let control =
@@ -130,12 +122,104 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             ToldBy::Ttl => ", by times to live: the handshake is not in the capture",
         });
         facts.push(("capture", format!("{place}{by}")));
+        for (term, stack) in [("sender", &connection.sender_stack), ("receiver", &connection.receiver_stack)]
+        {
+            facts.extend(stack.as_ref().map(|stack| (term, stack_seen(stack))));
+        }
+        if let Some(bytes) = connection.initial_window {
+            facts.push((
+                "first flight",
+                format!("{bytes} B, {:.1} segments", bytes as f64 / f64::from(connection.mss.max(1))),
+            ));
+        }
         if let Some(tunnel) = connection.tunnel {
             facts.push(("tunnel", format!("{}; addresses are those inside of it", tunnel.name())));
         }
         facts.push(("Wireshark", display_filter(connection)));
     }
     facts
+}
+
+/// Lines of one term, which the first of them has.
+fn lines(term: &'static str, said: Vec<String>) -> impl Iterator<Item = (&'static str, String)> {
+    said.into_iter().enumerate().map(move |(place, said)| (if place == 0 { term } else { "" }, said))
+}
+
+/// What is told of data that was sent again.
+fn losses(connection: &ConnectionReport) -> Vec<String> {
+    let ConnectionReport { retransmissions, retransmissions_at_queue, queue_s, .. } = connection;
+    let Losses {
+        repairs,
+        by_silence,
+        at_the_end,
+        for_nothing,
+        largest_repair,
+        runs,
+        longest_run,
+        lost_again,
+        arrived_twice,
+    } = connection.losses;
+    let mut said = Vec::new();
+    if let Some(queue) = queue_s {
+        let queue = format!("{:.1} ms", queue * 1e3);
+        said.push(format!(
+            "{retransmissions_at_queue} of {retransmissions} packets sent again when up to {queue} of queue stood"
+        ));
+    }
+    if repairs > 0 {
+        said.push(format!(
+            "{repairs} repairs of up to {largest_repair} packets; {runs} runs of packets side by side, the longest of {longest_run}"
+        ));
+    }
+    let counted = [
+        (by_silence, "repairs begun by silence"),
+        (at_the_end, "of these for the last packets in flight"),
+        (for_nothing, "of these for nothing, by timestamps"),
+        (lost_again, "packets lost again when sent again"),
+        (arrived_twice, "packets arrived twice (D-SACK)"),
+    ];
+    let counted: Vec<_> = counted
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    said.extend((!counted.is_empty()).then(|| counted.join(", ")));
+    said
+}
+
+/// What is told of timers.
+fn timers(timers: &Timers) -> Vec<String> {
+    let Timers { delayed_acks, delayed_acks_s, window_probes, keep_alives } = *timers;
+    let mut said = Vec::new();
+    if delayed_acks > 0 {
+        said.push(format!(
+            "{delayed_acks} lone segments were acknowledged late (delayed ACK), by {delayed_acks_s:.3} s together, and new data waited"
+        ));
+    }
+    if window_probes > 0 {
+        said.push(format!("{window_probes} probes of a closed window"));
+    }
+    if keep_alives > 0 {
+        said.push(format!("{keep_alives} keep-alives"));
+    }
+    said
+}
+
+/// What a SYN told of its stack, and by what.
+fn stack_seen(stack: &StackSeen) -> String {
+    let StackSeen { options, window, ttl, is_answer, family, .. } = stack;
+    let like = match family {
+        Some(family) => format!("like {}, by", family.name()),
+        None => "unknown, by".to_owned(),
+    };
+    let syn = if *is_answer { "SYN/ACK" } else { "SYN" };
+    let scale = stack
+        .window_scale
+        .map_or_else(|| "not scaled".to_owned(), |shift| format!("scaled by {}", 1_u32 << shift));
+    format!(
+        "{like} its {syn}: {options}; time to live {ttl}, {} routers away; window {window} B, {scale}",
+        stack.hops()
+    )
 }
 
 /// What both sides tell together: terms, and what is said of each.
