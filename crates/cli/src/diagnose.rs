@@ -6,6 +6,7 @@ mod experiment;
 #[cfg(target_os = "linux")]
 mod live;
 mod live_capture;
+mod tables;
 
 use crate::args::DiagnoseArgs;
 use crate::error::CliError;
@@ -16,6 +17,7 @@ use farpath_diagnose::kernel::{self, KernelCounters};
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
 use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
+use farpath_run::DiagnosisTables;
 use live_capture::LiveCapture;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -44,6 +46,9 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
     }
     if let Some(experiment) = &args.as_experiment {
         may_write_new("--as-experiment", experiment)?;
+    }
+    if let Some(folder) = &args.out {
+        DiagnosisTables::make_folder(folder)?;
     }
     let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
     let read_twice = args.reads_again().or((files.len() > 1).then_some("a second capture"));
@@ -110,10 +115,13 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
     } else {
         print(report, args.connections, both.as_ref())?;
     }
-    if page.is_some() || args.annotate.is_some() {
+    if args.reads_again().is_some() {
         let mut closer = again::looked_at(file, &report.connections[0])?;
         closer.connection.limits.clone_from(&report.connections[0].limits);
         closer.connection.summary.clone_from(&report.connections[0].summary);
+        if let Some(folder) = &args.out {
+            tables::tables(&report.connections, &closer.connection.intervals).write(folder)?;
+        }
         if let Some(page) = page {
             page.finish(&diagnosis_page(&closer.connection, &closer.graph, both.as_ref()).render())?;
         }

@@ -137,10 +137,21 @@ pub fn flow_rows(batch: &RecordBatch) -> Result<Vec<(RunKey, FlowRow)>, ColumnEr
 const BATCH: usize = 1 << 13;
 
 fn infos<R: Row>() -> Vec<ColumnInfo> {
-    fn info<R>(column: &Column<R>) -> ColumnInfo {
-        ColumnInfo { name: column.name, unit: column.unit, about: column.about }
-    }
-    RunKey::COLUMNS.iter().map(info).chain(R::COLUMNS.iter().map(info)).collect()
+    info_of::<RunKey>().into_iter().chain(info_of::<R>()).collect()
+}
+
+/// The columns of rows that belong to no run.
+pub(crate) fn info_of<R: Row>() -> Vec<ColumnInfo> {
+    let info = |column: &Column<R>| ColumnInfo { name: column.name, unit: column.unit, about: column.about };
+    R::COLUMNS.iter().map(info).collect()
+}
+
+/// Rows that belong to no run.
+pub(crate) fn rows_batch<R: Row>(rows: &[R]) -> RecordBatch {
+    let fields: Vec<Field> = R::COLUMNS.iter().map(field).collect();
+    let cells = R::COLUMNS.iter().map(|column| array(column, rows)).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), cells)
+        .expect("schema and arrays come from the same columns")
 }
 
 fn batches_of<R: Row>(key: RunKey, mut rows: impl Iterator<Item = R>) -> impl Iterator<Item = RecordBatch> {

@@ -18,6 +18,7 @@ macro_rules! direction_cells {
 }
 
 pub mod air;
+pub mod diagnosis;
 pub mod flows;
 pub mod routers;
 pub mod segments;

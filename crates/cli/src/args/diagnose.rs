@@ -44,6 +44,10 @@ pub struct DiagnoseArgs {
     /// Draw the connection with the most data into this file: the time-sequence graph with the limits behind it, and the tables
     #[arg(long, value_name = "FILE.html", requires = "files", value_parser = new_path())]
     pub report: Option<PathBuf>,
+    /// Write tables into this folder, which must be new or empty, as Parquet: of every connection and its limits, and of the intervals of the one with the
+    /// most data
+    #[arg(long, value_name = "DIR", requires = "files", value_parser = new_path())]
+    pub out: Option<PathBuf>,
     /// Write the capture to this file, which must be new, as pcapng with a comment on each frame before which new data of that connection waited
     #[arg(long, value_name = "FILE.pcapng", requires = "files", value_parser = new_path())]
     pub annotate: Option<PathBuf>,
@@ -55,10 +59,7 @@ pub struct DiagnoseArgs {
 impl DiagnoseArgs {
     /// The flag, if any, for which the capture has to be read again.
     pub fn reads_again(&self) -> Option<&'static str> {
-        match (&self.report, &self.annotate) {
-            (Some(_), _) => Some("--report"),
-            (_, Some(_)) => Some("--annotate"),
-            _ => None,
-        }
+        let asked = [("--report", &self.report), ("--annotate", &self.annotate), ("--out", &self.out)];
+        asked.into_iter().find(|(_, path)| path.is_some()).map(|(flag, _)| flag)
     }
 }

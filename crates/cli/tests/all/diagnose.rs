@@ -1,6 +1,9 @@
 //! `farpath diagnose` beside what is known of a simulated transfer, at both ends; and what is no capture.
 
 use crate::support::{Folder, lines, refused, run};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use farpath_run::parquet_file;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 use std::fs;
@@ -107,6 +110,39 @@ fn a_report_and_a_capture_with_comments_are_of_the_same_connection() {
 }
 
 #[test]
+fn tables_have_what_is_told() {
+    let (folder, capture) =
+        captured(&link("20 Mbit/s", "1 bdp", "30 ms"), "", "receive.buffer = \"64 kB\"", "size = \"1 MB\"");
+    let tables = folder.path("tables");
+    let (out, err, code) = run(&["diagnose", &capture, "--interface", "0", "--json", "--out", &tables]);
+    assert_eq!(code, 0, "{err}");
+    let found = lines(&out).remove(0);
+    let rows = |table: &str| {
+        let file =
+            fs::File::open(PathBuf::from(&tables).join(format!("{table}.parquet"))).expect("it is written");
+        let batches = parquet_file::batches(parquet_file::open(file).expect("Parquet")).expect("columns");
+        batches.map(|batch| batch.expect("a batch")).collect::<Vec<_>>()
+    };
+    let sum = |table: &str, column: &str| -> u64 {
+        let of = |batch: &arrow_array::RecordBatch| {
+            let cells =
+                batch.column_by_name(column).expect("the column").as_primitive::<UInt64Type>().clone();
+            cells.iter().flatten().sum::<u64>()
+        };
+        rows(table).iter().map(of).sum()
+    };
+    assert_eq!(sum("connections", "bytes"), 1_000_000);
+    assert_eq!(sum("limits", "bytes"), 1_000_000, "each byte has waited for something");
+    let whole = (found["duration_s"].as_f64().expect("s") * 1e9).round() as u64;
+    assert_eq!(sum("connections", "duration_ns"), whole);
+    assert!(sum("limits", "time_ns").abs_diff(whole) < 20, "but for what is rounded");
+    assert_eq!(sum("intervals", "to_ns") - sum("intervals", "from_ns"), whole);
+    // Nothing is written over, nor read twice that cannot be.
+    refused(&["diagnose", &capture, "--out", &tables], &["tables", "holds files"]);
+    refused(&["diagnose", "-", "--out", &folder.path("new")], &["--out: captures are read twice"]);
+}
+
+#[test]
 fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
     let path = link("20 Mbit/s", "1 bdp", "30 ms");
     let folder = Folder::with(&format!(
@@ -133,8 +169,17 @@ fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
         (&both["back"]["lost"], "drops_ack_direction"),
         (&both["sent_again"], "retransmissions"),
         (&both["needless"], "spurious_retransmissions"),
+        (&lines(&out)[0]["losses"]["by_silence"], "timeouts"),
+        (&lines(&out)[0]["losses"]["arrived_twice"], "dsacks"),
     ] {
         assert_eq!(told.as_f64(), flow[counted].as_f64(), "{counted}: {both}");
+    }
+    // Where a repair ends with the acknowledgment that begins the next one, a capture may see one of them more or less.
+    let repairs = lines(&out)[0]["losses"]["repairs"].as_f64().expect("a count");
+    assert!((repairs - flow["fast_retransmits"].as_f64().expect("a count")).abs() <= 1.0, "{repairs}");
+    // Both hosts are Linux in the simulation, too.
+    for stack in ["sender_stack", "receiver_stack"] {
+        assert_eq!(lines(&out)[0][stack]["family"], "linux", "{stack}: {}", lines(&out)[0]);
     }
     // Simulated clocks are one clock; the shortest packet with data takes longer than an acknowledgment, by 0.6 ms at the most.
     let ahead = both["receiver_ahead_s"].as_f64().expect("s");

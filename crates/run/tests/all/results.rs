@@ -3,8 +3,8 @@
 use crate::support;
 
 use farpath_run::{
-    ColumnInfo, DelayFigures, Engine, FlowStatistics, Metric, Outcome, Results, ResultsDir, ResultsError,
-    Run, SegmentRow, SeriesRow, Table,
+    ColumnInfo, DelayFigures, DiagnosisTables, Engine, FlowStatistics, Metric, Outcome, Results, ResultsDir,
+    ResultsError, Run, SegmentRow, SeriesRow, Table,
 };
 use farpath_units::Instant;
 use proptest::prelude::*;
@@ -271,6 +271,11 @@ fn generated() -> Vec<(String, Vec<String>)> {
             (format!("columns of {}", table.name()), heads.into_iter().chain(rows).collect())
         })
         .collect();
+    for (name, columns) in DiagnosisTables::columns() {
+        let heads = ["| column | unit | meaning |", "| --- | --- | --- |"].map(str::to_owned);
+        let rows = columns.into_iter().map(|ColumnInfo { name, unit, about }| row(name, unit, about));
+        tables.push((format!("columns of {name}"), heads.into_iter().chain(rows).collect()));
+    }
     let heads = ["| metric | unit | meaning |", "| --- | --- | --- |"].map(str::to_owned);
     let rows = Metric::ALL.into_iter().map(|metric| row(metric.name(), metric.unit(), metric.about()));
     tables.push(("metrics of series".to_owned(), heads.into_iter().chain(rows).collect()));
