@@ -429,9 +429,11 @@ impl Connection {
             timers: half.timers,
             sender_stack: self.stacks[main],
             receiver_stack: self.stacks[1 - main],
-            initial_window: half.first_flight.filter(|flight| {
-                half.total_rtt_ns.is_some() && half.begins_at_rest() && half.bytes > *flight
-            }),
+            // Less than a segment is what the program wrote.
+            initial_window: half
+                .first_flight
+                .filter(|_| half.total_rtt_ns.is_some() && half.begins_at_rest())
+                .filter(|flight| (half.full_segment()..half.bytes).contains(flight)),
             queue_s: (half.retransmissions_at_queue > 0).then(|| seconds(half.overflown_ns)),
             most_in_flight: half.most_in_flight,
             iperf3: None,

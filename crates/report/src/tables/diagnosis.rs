@@ -129,7 +129,7 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
         if let Some(bytes) = connection.initial_window {
             facts.push((
                 "first flight",
-                format!("{bytes} B, {:.1} segments", bytes as f64 / f64::from(connection.mss.max(1))),
+                format!("{bytes} B, {:.0} segments", bytes as f64 / f64::from(connection.mss.max(1))),
             ));
         }
         if let Some(tunnel) = connection.tunnel {
