@@ -36,8 +36,10 @@ const STANDING: f64 = 0.25;
 const STANDING_NS: u64 = 2_000_000;
 /// A flight that grows by more than this factor in a round trip is slow start's.
 const DOUBLING: f64 = 1.4;
-/// The same behind a round trip that did not grow: congestion avoidance grows by half at the most (RFC 9438 §4.4), and what doubles then is the startup of a pace.
+/// The same behind a round trip that did not grow, or that doubled: congestion avoidance grows by half at the most (RFC 9438 §4.4).
 const DOUBLING_AGAIN: f64 = 1.6;
+/// A round trip that doubled, or nearly so: where acknowledgments are delayed and counted, slow start grows by half alone.
+const DOUBLED: f64 = 1.8;
 /// Round trips beyond an hour count as that.
 const LONGEST_RTT: Duration = Duration::from_secs(3600);
 /// Packets by which the rate of a burst is measured.
@@ -654,8 +656,9 @@ struct Half {
     round_rtt_ns: u64,
     queue_stands: bool,
     growing: bool,
-    /// A round trip has not grown since the data began.
+    /// A round trip has not grown since the data began; one has doubled.
     has_stood: bool,
+    has_doubled: bool,
     /// Times and positions of acknowledgments within a round trip.
     recent: VecDeque<(u64, u64)>,
     delivered: f64,
@@ -795,6 +798,7 @@ impl Half {
             queue_stands: false,
             growing: true,
             has_stood: false,
+            has_doubled: false,
             recent: VecDeque::new(),
             delivered: 0.0,
             rate: 0.0,
@@ -1137,7 +1141,7 @@ impl Half {
     }
 
     /// Whether what was sent in this round trip, for what was acknowledged in it, is slow start's.
-    fn grows(&self) -> bool {
+    fn grows(&mut self) -> bool {
         if self.round_sent == 0 {
             return true;
         }
@@ -1162,7 +1166,9 @@ impl Half {
         // Slow start goes where no round trip was, and behind a timeout to half of that (RFC 5681 §3.1).
         let fits = sent > most + self.segment() as f64
             || self.timed_out && sent <= most / 2.0 && sent <= MOST_GROWTH * before;
-        let least = if self.has_stood && !self.timed_out { DOUBLING_AGAIN } else { DOUBLING };
+        let told = self.has_stood || self.has_doubled;
+        let least = if told && !self.timed_out { DOUBLING_AGAIN } else { DOUBLING };
+        self.has_doubled |= fits && sent >= DOUBLED * before;
         fits && sent >= least * before
     }
 

@@ -14,7 +14,7 @@ use std::{env, fs};
 
 const CONTROLS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "explicit rate"];
 /// Round trips, ms.
-const DELAYS: [u64; 9] = [2, 6, 10, 50, 90, 300, 1300, 4000, 45_000];
+const DELAYS: [u64; 9] = [2, 7, 10, 50, 110, 300, 1300, 2500, 45_000];
 /// Thresholds may be set by these controllers and delays; what is reported is of those that have neither.
 const KNOWN_CONTROLS: [&str; 2] = ["reno", "bbr"];
 const KNOWN_DELAYS: [u64; 6] = [2, 10, 50, 300, 1300, 45_000];

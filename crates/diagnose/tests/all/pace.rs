@@ -130,3 +130,37 @@ fn what_a_pace_lets_go_together_is_followed_by_as_long_a_pause() {
     assert_eq!(share(&report, Limit::Application), 0.0, "{:?}", report.limits);
     assert!(share(&report, Limit::Paced) > 0.8, "{:?}", report.limits);
 }
+
+/// So many segments leave with the acknowledgments of those of a round trip of 100 ms before.
+fn rounds(sizes: &[u32]) -> ConnectionReport {
+    let [there, back] = there_and_back();
+    let mut packets = vec![
+        (0, TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(10), ..there }),
+        (100 * MS, TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(10), ..back }),
+        (100 * MS, TcpPacket { seq: 1, ack: Some(1), ..there }),
+        (100 * MS, TcpPacket { seq: 1, ack: Some(1), ..back }),
+    ];
+    let mut seq = 1;
+    for (round, size) in (1..).zip(sizes) {
+        for number in 0..*size {
+            // Within 10 ms, so that each round trip is told from the next.
+            let at = round * 100 * MS + u64::from(number) * 10 * MS / u64::from(*size);
+            packets.push((at, TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there }));
+            seq += SEGMENT;
+            packets.push((at + 100 * MS, TcpPacket { seq: 1, ack: Some(seq), ..back }));
+        }
+    }
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    diagnosed(packets.iter().map(|(at, packet)| (*at, packet)))
+}
+
+#[test]
+fn growth_by_a_half_is_slow_start_where_nothing_has_doubled() {
+    let time = |report: &ConnectionReport, limit| share(report, limit) * report.duration_s;
+    let halves = rounds(&[10, 15, 22, 33, 50, 75, 112]);
+    assert!(time(&halves, Limit::SlowStart) > 0.5, "{:?}", halves.limits);
+    // CUBIC behind its slow start (RFC 9438 §4.4).
+    let doubled = rounds(&[10, 20, 40, 80, 118, 175, 260]);
+    let slow = time(&doubled, Limit::SlowStart);
+    assert!((0.3..0.45).contains(&slow), "{:?}", doubled.limits);
+}
