@@ -50,11 +50,11 @@ fn connections(kind: u8, diagnosis: Diagnosis) {
         assert!((sum - whole).abs() <= 1e-6 * whole.max(1.0), "{sum} of {whole}: {connection:?}");
         assert!(!connection.summary.is_empty());
         let losses = &connection.losses;
-        let in_order = losses.at_the_end.max(losses.for_nothing) <= losses.by_silence
-            && losses.by_silence <= losses.repairs
+        let in_order = losses.tail.max(losses.spurious) <= losses.by_timeout
+            && losses.by_timeout <= losses.repairs
             && losses.longest_run <= losses.largest_repair
             && losses.repairs <= losses.runs
-            && losses.runs + losses.lost_again <= 2 * connection.retransmissions;
+            && losses.runs + losses.lost_retransmissions <= 2 * connection.retransmissions;
         assert!(in_order, "{connection:?}");
         let counted = KernelCounters {
             local: connection.sender,
@@ -122,7 +122,7 @@ fn packets(data: &[u8], mut each: impl FnMut(u64, u64, &[u8], &TcpPacket)) {
         template.window_scale = (bytes[11] & 1 == 1).then_some((bytes[11] >> 1) & 14);
         template.mss = (bytes[11] & 64 != 0).then_some(1460);
         template.sacked_to = (bytes[11] & 128 != 0).then(|| template.seq.wrapping_add(3000));
-        template.reports_duplicate = bytes[7] & 128 != 0;
+        template.is_dsack = bytes[7] & 128 != 0;
         template.timestamps = (bytes[2] & 16 != 0).then(|| (u32::from(bytes[0]), u32::from(bytes[5])));
         template.options = if template.syn { OptionOrder::new(&bytes[3..]) } else { OptionOrder::default() };
         template.qos = QosMark::from_dscp(if bytes[7] & 32 != 0 { 7 } else { 0 });

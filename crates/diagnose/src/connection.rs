@@ -1023,7 +1023,7 @@ impl Half {
     fn acknowledged(&mut self, now: u64, ack: u32, packet: &TcpPacket, shared: &mut Shared) {
         let Some((last, at)) = self.place else { return };
         self.marks_echoed += u64::from(packet.echoes_marks);
-        self.repairs_told.losses.arrived_twice += u64::from(packet.reports_duplicate);
+        self.repairs_told.losses.dsacks += u64::from(packet.is_dsack);
         let ack = at.saturating_add_signed(i64::from(ack.wrapping_sub(last).cast_signed()));
         let edge = self.peer_scale.map(|scale| ack + (u64::from(packet.window) << scale));
         self.most_window = self.most_window.max(edge.map_or(0, |edge| edge - ack));
@@ -1490,7 +1490,7 @@ impl Half {
                 // What passed before had been sent when the sender learnt of the loss, however long a queue held it.
                 (self.repairs, self.repair_to) = (true, Some(self.sent_to));
                 let behind = (self.sent_to - end) / self.segment();
-                let sign = if self.timed_out { Sign::Silence { behind } } else { Sign::Told };
+                let sign = if self.timed_out { Sign::Timeout { behind } } else { Sign::Told };
                 shared.held = shared.held.saturating_sub(self.repairs_told.held());
                 self.repairs_told.begin(packet, sign);
             }

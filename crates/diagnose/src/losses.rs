@@ -12,12 +12,12 @@ const MOST_TOLD_APART: usize = 4096;
 pub struct Losses {
     /// Repairs: each from the first sign of a loss until all that was sent before is acknowledged.
     pub repairs: u64,
-    /// Of these, begun by silence: nothing behind what was lost told of it.
-    pub by_silence: u64,
-    /// Of the latter, for the last three segments that were in flight, or fewer.
-    pub at_the_end: u64,
-    /// Of those by silence, for nothing: an acknowledgment of what was sent first came behind it (Eifel, RFC 3522).
-    pub for_nothing: u64,
+    /// Of these, begun by a timeout or a probe (RFC 8985 §7): nothing had told of the loss.
+    pub by_timeout: u64,
+    /// Of the latter, for the last three segments in flight, or fewer.
+    pub tail: u64,
+    /// Of those by a timeout, spurious: an acknowledgment of what was sent first came behind it (Eifel, RFC 3522).
+    pub spurious: u64,
     /// Packets of the largest repair.
     pub largest_repair: u64,
     /// Runs: packets sent again whose data lies side by side. Losses that fall by chance have as many runs as packets, losses together fewer.
@@ -25,9 +25,9 @@ pub struct Losses {
     /// Packets of the longest run.
     pub longest_run: u64,
     /// Packets sent again that had been sent again before in the same repair: that was lost, too.
-    pub lost_again: u64,
+    pub lost_retransmissions: u64,
     /// Packets that arrived twice, as the receiver told (D-SACK, RFC 2883).
-    pub arrived_twice: u64,
+    pub dsacks: u64,
 }
 
 /// How a repair began.
@@ -36,7 +36,7 @@ pub(crate) enum Sign {
     /// Duplicate acknowledgments or SACK told of a loss.
     Told,
     /// Nothing did; so many segments had been sent behind the first one that is sent again.
-    Silence { behind: u64 },
+    Timeout { behind: u64 },
 }
 
 /// What is known of the repair that goes on, and what was of those before.
@@ -48,7 +48,7 @@ pub(crate) struct Repairs {
     run_end: u64,
     /// Where what it sent again begins.
     begins: BTreeSet<u64>,
-    /// Its first timestamp, where it began by silence: what echoes an older one was let go by what had been sent first.
+    /// Its first timestamp, where it began by a timeout: what echoes an older one was let go by what had been sent first.
     first_stamp: Option<u32>,
 }
 
@@ -62,9 +62,9 @@ impl Repairs {
     pub fn begin(&mut self, packet: &TcpPacket, sign: Sign) {
         self.end();
         self.losses.repairs += 1;
-        if let Sign::Silence { behind } = sign {
-            self.losses.by_silence += 1;
-            self.losses.at_the_end += u64::from(behind < 3);
+        if let Sign::Timeout { behind } = sign {
+            self.losses.by_timeout += 1;
+            self.losses.tail += u64::from(behind < 3);
             self.first_stamp = packet.timestamps.map(|(own, _)| own);
         }
     }
@@ -83,7 +83,7 @@ impl Repairs {
         losses.longest_run = losses.longest_run.max(self.run);
         self.run_end = from + payload;
         if self.begins.contains(&from) {
-            losses.lost_again += 1;
+            losses.lost_retransmissions += 1;
         } else if may_hold && self.begins.len() < MOST_TOLD_APART {
             self.begins.insert(from);
         }
@@ -93,7 +93,7 @@ impl Repairs {
     pub fn acknowledged(&mut self, echo: Option<u32>) {
         if let Some(first) = self.first_stamp.take() {
             let is_older = echo.is_some_and(|echo| echo.wrapping_sub(first).cast_signed() < 0);
-            self.losses.for_nothing += u64::from(is_older);
+            self.losses.spurious += u64::from(is_older);
         }
     }
 

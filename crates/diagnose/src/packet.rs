@@ -69,7 +69,7 @@ pub struct TcpPacket {
     /// Right edge of the highest SACK block.
     pub sacked_to: Option<u32>,
     /// Whether its first SACK block reports what had arrived before (D-SACK, RFC 2883 §4).
-    pub reports_duplicate: bool,
+    pub is_dsack: bool,
     /// The options of a SYN, in their order; of other packets none.
     pub options: OptionOrder,
     /// Whether a congested router has marked it (CE).
@@ -326,7 +326,7 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
     };
     let payload = if is_v4 && structures.is_some() { 0 } else { payload };
     let ack = tcp.ack().then(|| tcp.acknowledgment_number());
-    let Options { mss, window_scale, sacked_to, reports_duplicate, timestamps } = Options::new(&tcp, ack);
+    let Options { mss, window_scale, sacked_to, is_dsack, timestamps } = Options::new(&tcp, ack);
     let [source, destination] = ip.ends([tcp.source_port(), tcp.destination_port()]);
     Some(TcpPacket {
         source,
@@ -342,7 +342,7 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
         mss,
         window_scale,
         sacked_to,
-        reports_duplicate,
+        is_dsack,
         options: if tcp.syn() { OptionOrder::new(tcp.options()) } else { OptionOrder::default() },
         marked: traffic_class & 3 == 3,
         echoes_marks: tcp.ece() && !tcp.syn(),
@@ -360,7 +360,7 @@ struct Options {
     mss: Option<u16>,
     window_scale: Option<u8>,
     sacked_to: Option<u32>,
-    reports_duplicate: bool,
+    is_dsack: bool,
     timestamps: Option<(u32, u32)>,
 }
 
@@ -389,7 +389,7 @@ impl Options {
                     let is_within = |(left, right): (u32, u32)| {
                         relative(left) <= relative(first.0) && relative(first.1) <= relative(right)
                     };
-                    found.reports_duplicate =
+                    found.is_dsack =
                         ack.is_some() && relative(first.1) <= 0 || others[0].is_some_and(is_within);
                     // A block below the acknowledgment is a duplicate that is reported (RFC 2883).
                     found.sacked_to = blocks
@@ -430,7 +430,7 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         mss: None,
         window_scale: None,
         sacked_to: None,
-        reports_duplicate: false,
+        is_dsack: false,
         options: OptionOrder::default(),
         marked: false,
         echoes_marks: false,

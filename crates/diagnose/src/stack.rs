@@ -92,8 +92,10 @@ pub enum Family {
     /// macOS, iOS.
     Apple,
     /// FreeBSD; as the answer to a SYN with all options also others.
+    #[serde(rename = "freebsd")]
     FreeBsd,
     /// OpenBSD.
+    #[serde(rename = "openbsd")]
     OpenBsd,
 }
 

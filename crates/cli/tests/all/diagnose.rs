@@ -169,8 +169,8 @@ fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
         (&both["back"]["lost"], "drops_ack_direction"),
         (&both["sent_again"], "retransmissions"),
         (&both["needless"], "spurious_retransmissions"),
-        (&lines(&out)[0]["losses"]["by_silence"], "timeouts"),
-        (&lines(&out)[0]["losses"]["arrived_twice"], "dsacks"),
+        (&lines(&out)[0]["losses"]["by_timeout"], "timeouts"),
+        (&lines(&out)[0]["losses"]["dsacks"], "dsacks"),
     ] {
         assert_eq!(told.as_f64(), flow[counted].as_f64(), "{counted}: {both}");
     }

@@ -55,7 +55,7 @@ fn losses_are_told_by_repairs_and_runs() {
     });
     [2, 3, 6, 6].into_iter().for_each(|number| packets.data(2 * RTT + 2 * MS, number));
     packets.ack(3 * RTT, 6, 2 * RTT, Some(9));
-    packets.ack(4 * RTT, 10, 2 * RTT, None).reports_duplicate = true;
+    packets.ack(4 * RTT, 10, 2 * RTT, None).is_dsack = true;
     let report = packets.told();
     assert_eq!(report.retransmissions, 4);
     let expected = Losses {
@@ -63,15 +63,15 @@ fn losses_are_told_by_repairs_and_runs() {
         largest_repair: 4,
         runs: 3,
         longest_run: 2,
-        lost_again: 1,
-        arrived_twice: 1,
+        lost_retransmissions: 1,
+        dsacks: 1,
         ..Losses::default()
     };
     assert_eq!(report.losses, expected);
 }
 
 #[test]
-fn repairs_by_silence_are_of_the_tail_or_for_nothing() {
+fn repairs_by_timeout_are_of_the_tail_or_for_nothing() {
     let mut packets = Packets::new();
     (0..10).for_each(|number| packets.data(RTT, number));
     packets.ack(2 * RTT, 9, RTT, None);
@@ -85,9 +85,9 @@ fn repairs_by_silence_are_of_the_tail_or_for_nothing() {
     let report = packets.told();
     let expected = Losses {
         repairs: 2,
-        by_silence: 2,
-        at_the_end: 1,
-        for_nothing: 1,
+        by_timeout: 2,
+        tail: 1,
+        spurious: 1,
         largest_repair: 1,
         runs: 2,
         longest_run: 1,

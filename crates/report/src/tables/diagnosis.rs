@@ -150,14 +150,14 @@ fn losses(connection: &ConnectionReport) -> Vec<String> {
     let ConnectionReport { retransmissions, retransmissions_at_queue, queue_s, .. } = connection;
     let Losses {
         repairs,
-        by_silence,
-        at_the_end,
-        for_nothing,
+        by_timeout,
+        tail,
+        spurious,
         largest_repair,
         runs,
         longest_run,
-        lost_again,
-        arrived_twice,
+        lost_retransmissions,
+        dsacks,
     } = connection.losses;
     let mut said = Vec::new();
     if let Some(queue) = queue_s {
@@ -172,11 +172,11 @@ fn losses(connection: &ConnectionReport) -> Vec<String> {
         ));
     }
     let counted = [
-        (by_silence, "repairs begun by silence"),
-        (at_the_end, "of these for the last packets in flight"),
-        (for_nothing, "of these for nothing, by timestamps"),
-        (lost_again, "packets lost again when sent again"),
-        (arrived_twice, "packets arrived twice (D-SACK)"),
+        (by_timeout, "repairs begun by a timeout or a probe"),
+        (tail, "of these at the tail"),
+        (spurious, "of these spurious, by timestamps"),
+        (lost_retransmissions, "retransmissions lost, too"),
+        (dsacks, "packets arrived twice (D-SACK)"),
     ];
     let counted: Vec<_> = counted
         .iter()

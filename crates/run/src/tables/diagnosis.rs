@@ -35,12 +35,12 @@ table! {
         pub retransmissions: u64,
         /// Repairs: each from the first sign of a loss until all that was sent before is acknowledged.
         pub repairs: u64,
-        /// Of these, begun by silence.
-        pub repairs_by_silence: u64,
+        /// Of these, begun by a timeout or a probe for the tail.
+        pub repairs_by_timeout: u64,
         /// Runs of packets sent again whose data lies side by side.
-        pub runs: u64,
+        pub loss_runs: u64,
         /// Packets that arrived twice, as the receiver told (D-SACK).
-        pub arrived_twice: u64,
+        pub dsacks: u64,
         /// Lone segments whose acknowledgment was delayed while new data waited.
         pub delayed_acks: u64,
         /// Packets with data that a congested router had marked (CE).
@@ -75,7 +75,7 @@ table! {
         /// Rate of IP packets that routers have granted (TIA-1039).
         #[column(unit = "bit/s")]
         pub granted_bit_per_s: Option<u64>,
-        /// Stacks whose SYN begins as the sender's does: linux, windows, apple, free-bsd or open-bsd.
+        /// Stacks whose SYN begins as the sender's does: linux, windows, apple, freebsd or openbsd.
         pub sender_stack: Option<String>,
         /// The same of the receiver.
         pub receiver_stack: Option<String>,
