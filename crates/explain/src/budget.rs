@@ -8,7 +8,7 @@ use farpath_experiment::Scenario;
 use farpath_model::budget::{Sawtooth, standing_queue};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::HEADERS;
-use farpath_tcp::config::CongestionControlKind;
+use farpath_tcp::cc::LongRun;
 use farpath_units::Bytes;
 use serde::{Serialize, Serializer};
 
@@ -179,17 +179,16 @@ fn standing(summary: &PathSummary<'_>) -> Option<f64> {
     if !alone || (!undisturbed && window > pipe) {
         return None;
     }
-    let congestion = &summary.sender().congestion;
-    let sawtooth = match congestion.control {
-        CongestionControlKind::Reno => Sawtooth::Linear { keeps: 0.5 },
-        CongestionControlKind::Cubic => {
+    let sawtooth = match summary.sender().congestion.control.long_run() {
+        LongRun::Linear { keeps } => Sawtooth::Linear { keeps },
+        LongRun::Cubic => {
             // RFC 9438 section 4.2, C = 0.4: so many seconds back to the window; section 4.3: in so many rounds as Reno.
             let top = pipe + queue;
             let by_time = (0.3 * top / 0.4).cbrt();
             let as_reno = 0.3 * top / (9.0 / 17.0) * summary.rtt.as_secs_f64();
             if as_reno < by_time { Sawtooth::Linear { keeps: 0.7 } } else { Sawtooth::Cubic }
         }
-        CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => return None,
+        LongRun::ByModel { .. } | LongRun::Unknown => return None,
     };
     standing_queue(pipe, queue, window, sawtooth).ok().map(|mean| mean.value)
 }

@@ -14,12 +14,13 @@ mod handshake;
 mod receive;
 mod recovery;
 mod rto;
-mod schema;
+pub(crate) mod schema;
 mod send;
 
+pub use crate::cc::CongestionControlKind;
 pub use congestion::{
-    AvoidanceGrowth, CongestionConfig, CongestionControlKind, CubicRules, CwndValidation, HyStart,
-    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout, SynLoss,
+    AvoidanceGrowth, CongestionConfig, CubicRules, CwndValidation, HyStart, SlowStartGrowth, SsthreshFrom,
+    SsthreshOnTimeout, SynLoss,
 };
 pub use explicit_rate::{ExplicitRateConfig, RateKind};
 pub use handshake::{HandshakeConfig, HandshakeRules};

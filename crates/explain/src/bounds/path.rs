@@ -9,7 +9,7 @@ use farpath_elements::{ElementSpec, Line, MarkThreshold, Outside, QueueLimit};
 use farpath_model::pftk::Pftk;
 use farpath_model::{epochs, mathis};
 use farpath_path::Direction;
-use farpath_tcp::config::CongestionControlKind;
+use farpath_tcp::cc::LongRun;
 use farpath_units::Duration;
 
 pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
@@ -18,11 +18,9 @@ pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
         Direction::BOTH.iter().any(|&way| !element.spec().listed_losses(way).is_empty())
     };
     let listed = summary.scenario.path.iter().any(drops_listed);
-    // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent; version 3's, a fiftieth.
-    use CongestionControlKind::{Bbr, Bbr3};
-    let control = summary.sender().congestion.control;
-    let bbr = control == Bbr || control == Bbr3 && data.max(acks) <= 0.02;
-    if bbr || data == 0.0 && acks == 0.0 && !listed {
+    let long_run = summary.sender().congestion.control.long_run();
+    let tolerated = matches!(long_run, LongRun::ByModel { tolerates } if data.max(acks) <= tolerates);
+    if tolerated || data == 0.0 && acks == 0.0 && !listed {
         return None;
     }
     // Growth that counts bytes does not slow down with delayed ACKs.
@@ -39,7 +37,7 @@ pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
     };
     let reno = (data > 0.0).then(|| mathis::constant(every).ok()).flatten().map(|c| c / data.sqrt());
     // Where CUBIC's own window is the smaller, it runs as Reno does (RFC 9438 section 4.3).
-    let cubic = (summary.sender().congestion.control == CongestionControlKind::Cubic && data > 0.0)
+    let cubic = (long_run == LongRun::Cubic && data > 0.0)
         .then(|| epochs::cubic_mean_window(round, summary.view.data_loss))
         .filter(|&cubic| reno.is_some_and(|reno| cubic > reno));
     let mean = cubic.or(reno);

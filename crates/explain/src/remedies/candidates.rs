@@ -230,8 +230,7 @@ fn congestion(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
         let set = vec!["sender.congestion.control=cubic".to_owned()];
         list.add("cubic", "CUBIC", why.to_owned(), set);
     }
-    let window_rules =
-        matches!(congestion.control, CongestionControlKind::Reno | CongestionControlKind::Cubic);
+    let window_rules = !congestion.control.owns_cwnd();
     let queues = base.rtt_s.is_some_and(|rtt| rtt.p95 > 1.5 * summary.rtt.as_secs_f64());
     if window_rules && (lossy || queues) && summary.bdp.is_some() {
         let why = "the rate is that of what arrives, and no loss below a fifth lowers it (BBR version 1)";

@@ -15,7 +15,9 @@ pub(super) mod steering;
 #[cfg(test)]
 mod tests;
 
-use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
+use super::{
+    AckEvent, CongestionControl, Controller, LongRun, LossEvent, Named, Pace, RateSample, Repair, Window,
+};
 use crate::config::CongestionConfig;
 use aggregation::Aggregation;
 use farpath_units::{Duration, Instant};
@@ -286,6 +288,18 @@ impl Bbr {
     }
 }
 
+impl Named for Bbr {
+    const LINUX_NAME: Option<&'static str> = Some("bbr");
+    const OWNS_CWND: bool = true;
+    // Up to a fifth, which probing by 1.25 makes up for. What is beyond, nothing here models.
+    const LONG_RUN: LongRun = LongRun::ByModel { tolerates: 1.0 };
+
+    fn controller(config: &CongestionConfig, smss: u64, _tick: Duration) -> Controller {
+        // In a box: it is larger than the others by far.
+        Controller::Bbr(Box::new(Bbr::new(config, smss)))
+    }
+}
+
 impl CongestionControl for Bbr {
     fn on_ack(&mut self, _window: &mut Window, _ack: &AckEvent) {}
 
@@ -304,7 +318,7 @@ impl CongestionControl for Bbr {
     }
 
     fn owns_cwnd(&self) -> bool {
-        true
+        Self::OWNS_CWND
     }
 
     fn draw_by(&mut self, seed: u64) {

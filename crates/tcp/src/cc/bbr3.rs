@@ -17,7 +17,9 @@ use super::bbr::steering::{
     DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure, mixed,
 };
 use super::rate::short_path_bonus;
-use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
+use super::{
+    AckEvent, CongestionControl, Controller, LongRun, LossEvent, Named, Pace, RateSample, Repair, Window,
+};
 use crate::config::CongestionConfig;
 use bounds::Bounds;
 use cycle::{Cycle, Phase};
@@ -271,6 +273,17 @@ impl Bbr3 {
     }
 }
 
+impl Named for Bbr3 {
+    // Google's own tree has it, under the name of version 1.
+    const LINUX_NAME: Option<&'static str> = None;
+    const OWNS_CWND: bool = true;
+    const LONG_RUN: LongRun = LongRun::ByModel { tolerates: 0.02 };
+
+    fn controller(config: &CongestionConfig, smss: u64, _tick: Duration) -> Controller {
+        Controller::Bbr3(Box::new(Bbr3::new(config, smss)))
+    }
+}
+
 impl CongestionControl for Bbr3 {
     fn on_ack(&mut self, _window: &mut Window, _ack: &AckEvent) {}
 
@@ -290,7 +303,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn owns_cwnd(&self) -> bool {
-        true
+        Self::OWNS_CWND
     }
 
     fn draw_by(&mut self, seed: u64) {

@@ -5,7 +5,7 @@
 
 use super::linux_hystart::LinuxHyStart;
 use super::slow_start::{SlowStart, clamp};
-use super::{AckEvent, CongestionControl, LossEvent, Window};
+use super::{AckEvent, CongestionControl, Controller, LinuxCubic, LongRun, LossEvent, Named, Window};
 use crate::config::{CongestionConfig, CubicRules, HyStart, SsthreshFrom};
 use farpath_units::{Duration, Instant};
 
@@ -186,6 +186,18 @@ impl Cubic {
             stage.pause(ack.now, false);
         }
         self.stage = Some(stage);
+    }
+}
+
+impl Named for Cubic {
+    const LINUX_NAME: Option<&'static str> = Some("cubic");
+    const LONG_RUN: LongRun = LongRun::Cubic;
+
+    fn controller(config: &CongestionConfig, smss: u64, tick: Duration) -> Controller {
+        match config.cubic {
+            CubicRules::Rfc9438 | CubicRules::Rfc8312 => Controller::Cubic(Cubic::new(config, smss)),
+            CubicRules::Linux => Controller::LinuxCubic(LinuxCubic::new(config, smss, tick)),
+        }
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) use rate::LONGEST_BURST;
 pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 
-use crate::config::{CongestionConfig, CongestionControlKind, CubicRules};
+use crate::config::CongestionConfig;
+use crate::config::schema::words;
 use core::fmt;
 use farpath_units::{Duration, Instant};
 
@@ -125,19 +126,99 @@ pub trait CongestionControl {
     }
 }
 
-/// Makes [`Controller`], and `each!`, which does the same with whichever it is.
+/// How the window of a controller moves in the long run, where one transfer alone fills a path: what models of it go by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LongRun {
+    /// By a segment per round trip, from this share of what it was before a loss.
+    Linear {
+        /// What a loss leaves.
+        keeps: f64,
+    },
+    /// By CUBIC's function of the time since the last loss; as Reno does where that is faster (RFC 9438 §4.2, §4.3).
+    Cubic,
+    /// The controller sets it by a model of the path.
+    ByModel {
+        /// The largest share of segments whose loss does not bound it.
+        tolerates: f64,
+    },
+    /// No model here describes it.
+    Unknown,
+}
+
+/// What is to be known of a controller that configurations name. Each says it in its own file; [`CongestionControlKind`] asks.
+trait Named: CongestionControl {
+    /// Linux's name of it; `None` where no released Linux has it.
+    const LINUX_NAME: Option<&'static str>;
+    /// [`CongestionControl::owns_cwnd`], before there is a connection.
+    const OWNS_CWND: bool = false;
+    /// How its window moves in the long run.
+    const LONG_RUN: LongRun = LongRun::Unknown;
+
+    /// One for segments of `smss` bytes, on a host whose clock has this tick.
+    fn controller(config: &CongestionConfig, smss: u64, tick: Duration) -> Controller;
+}
+
+/// Makes [`CongestionControlKind`], [`Controller`], and `each!`, which does the same with whichever controller it is.
+///
+/// `named` are those of configurations: the type, its word in TOML, and how it is held; the type implements [`Named`]. The rest
+/// have no word.
 macro_rules! controllers {
-    ($dollar:tt $($(#[doc = $doc:literal])* $Name:ident($Held:ty),)+) => {
+    (
+        $dollar:tt
+        named { $($(#[doc = $meaning:literal])* $Named:ident = $word:literal in $NamedHeld:ty,)+ }
+        others { $($(#[doc = $doc:literal])* $Other:ident in $OtherHeld:ty,)+ }
+    ) => {
+        words! {
+            /// Names of congestion controllers.
+            CongestionControlKind {
+                $($(#[doc = $meaning])* $Named = $word,)+
+            }
+        }
+
+        impl CongestionControlKind {
+            /// Linux's name of it; `None` where no released Linux has it.
+            pub const fn linux_name(self) -> Option<&'static str> {
+                match self {
+                    $(CongestionControlKind::$Named => <$Named as Named>::LINUX_NAME,)+
+                }
+            }
+
+            /// Whether it sets `cwnd` by a model of the path, through losses and their repair.
+            pub const fn owns_cwnd(self) -> bool {
+                match self {
+                    $(CongestionControlKind::$Named => <$Named as Named>::OWNS_CWND,)+
+                }
+            }
+
+            /// How its window moves in the long run.
+            pub const fn long_run(self) -> LongRun {
+                match self {
+                    $(CongestionControlKind::$Named => <$Named as Named>::LONG_RUN,)+
+                }
+            }
+        }
+
         /// The controller that a configuration names. An enum, not a trait object: it is asked at every ACK.
         #[derive(Debug, Clone)]
         pub enum Controller {
-            $($(#[doc = $doc])* $Name($Held),)+
+            $($(#[doc = $meaning])* $Named($NamedHeld),)+
+            $($(#[doc = $doc])* $Other($OtherHeld),)+
+        }
+
+        impl Controller {
+            /// For segments of `smss` bytes, on a host whose clock has this tick.
+            pub fn new(config: &CongestionConfig, smss: u64, tick: Duration) -> Controller {
+                match config.control {
+                    $(CongestionControlKind::$Named => <$Named as Named>::controller(config, smss, tick),)+
+                }
+            }
         }
 
         macro_rules! each {
             ($dollar controller:expr, $dollar one:ident => $dollar what:expr) => {
                 match $dollar controller {
-                    $(Controller::$Name($dollar one) => $dollar what,)+
+                    $(Controller::$Named($dollar one) => $dollar what,)+
+                    $(Controller::$Other($dollar one) => $dollar what,)+
                 }
             };
         }
@@ -145,20 +226,31 @@ macro_rules! controllers {
 }
 
 controllers! { $
-    /// RFC 5681.
-    Reno(Reno),
-    /// RFC 9438.
-    Cubic(Cubic),
-    /// The same by `tcp_cubic.c`.
-    LinuxCubic(LinuxCubic),
-    /// Bottleneck bandwidth and round-trip propagation time, version 1 as in Linux. It is the largest by far.
-    Bbr(Box<Bbr>),
-    /// Version 3, which losses bound.
-    Bbr3(Box<Bbr3>),
-    /// A granted rate: nothing that a configuration names, a connection is told it.
-    ExplicitRate(ExplicitRate),
-    /// One from outside of this crate.
-    Own(Box<dyn OwnController>),
+    named {
+        /// RFC 5681: additive increase, halving on loss.
+        Reno = "reno" in Reno,
+        /// RFC 9438: a cubic function of the time since the last loss, 0.7 of the window after one.
+        Cubic = "cubic" in Cubic,
+        /// Version 1, as in Linux: a model of the bottleneck's rate and of the round trip without queue, and no loss.
+        Bbr = "bbr" in Box<Bbr>,
+        /// Version 3: the same, bounded by losses of more than 2 % (draft-ietf-ccwg-bbr).
+        Bbr3 = "bbr3" in Box<Bbr3>,
+    }
+    others {
+        /// CUBIC by `tcp_cubic.c`: a rule of the word `cubic`.
+        LinuxCubic in LinuxCubic,
+        /// A granted rate: nothing that a configuration names, a connection is told it.
+        ExplicitRate in ExplicitRate,
+        /// One from outside of this crate.
+        Own in Box<dyn OwnController>,
+    }
+}
+
+impl CongestionControlKind {
+    /// The one that Linux calls so, if it is one of these.
+    pub fn of_linux(name: &str) -> Option<CongestionControlKind> {
+        CongestionControlKind::ALL.iter().copied().find(|kind| kind.linux_name() == Some(name))
+    }
 }
 
 /// A controller of one's own, for [`Connection::control_by`](crate::Connection::control_by). Whatever can be cloned and implements
@@ -178,21 +270,6 @@ impl Clone for Box<dyn OwnController> {
     fn clone(&self) -> Box<dyn OwnController> {
         // Not the box's own: that would end here again.
         (**self).duplicate()
-    }
-}
-
-impl Controller {
-    /// For segments of `smss` bytes, on a host whose clock has this tick.
-    pub fn new(config: &CongestionConfig, smss: u64, tick: Duration) -> Controller {
-        match config.control {
-            CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
-            CongestionControlKind::Cubic => match config.cubic {
-                CubicRules::Rfc9438 | CubicRules::Rfc8312 => Controller::Cubic(Cubic::new(config, smss)),
-                CubicRules::Linux => Controller::LinuxCubic(LinuxCubic::new(config, smss, tick)),
-            },
-            CongestionControlKind::Bbr => Controller::Bbr(Box::new(Bbr::new(config, smss))),
-            CongestionControlKind::Bbr3 => Controller::Bbr3(Box::new(Bbr3::new(config, smss))),
-        }
     }
 }
 
@@ -270,6 +347,15 @@ mod tests {
             let config = CongestionConfig { control, ..Config::default().congestion };
             let controller = Controller::new(&config, 1000, Duration::ZERO);
             assert_eq!((controller.counts_segments(), controller.owns_cwnd()), (segments, steers));
+        }
+    }
+
+    #[test]
+    fn a_kind_says_of_cwnd_what_its_controller_says() {
+        for &control in CongestionControlKind::ALL {
+            let config = CongestionConfig { control, ..Config::default().congestion };
+            let controller = Controller::new(&config, 1000, Duration::ZERO);
+            assert_eq!(controller.owns_cwnd(), control.owns_cwnd(), "{control:?}");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Additive increase, multiplicative decrease (RFC 5681), with the growth rules of several stacks.
 
 use super::slow_start::{SlowStart, clamp};
-use super::{AckEvent, CongestionControl, LossEvent, Window};
+use super::{AckEvent, CongestionControl, Controller, LongRun, LossEvent, Named, Window};
 use crate::config::{AvoidanceGrowth, CongestionConfig, CwndValidation, SsthreshFrom};
+use farpath_units::Duration;
 
 /// Reno's window rules. Recovery is not part of it: Tahoe, Reno, NewReno and SACK share them.
 #[derive(Debug, Clone)]
@@ -63,6 +64,15 @@ impl Reno {
                 windows * self.smss
             }
         }
+    }
+}
+
+impl Named for Reno {
+    const LINUX_NAME: Option<&'static str> = Some("reno");
+    const LONG_RUN: LongRun = LongRun::Linear { keeps: 0.5 };
+
+    fn controller(config: &CongestionConfig, smss: u64, _tick: Duration) -> Controller {
+        Controller::Reno(Reno::new(config, smss))
     }
 }
 

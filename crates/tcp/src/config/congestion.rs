@@ -2,6 +2,7 @@
 
 use super::schema::numbers::{COUNTS, MIB, POSITIVE};
 use super::schema::{section, when, words};
+use crate::cc::CongestionControlKind;
 use farpath_units::Bytes;
 
 section! {
@@ -112,18 +113,6 @@ section! {
 }
 
 words! {
-    /// Names of congestion controllers.
-    CongestionControlKind {
-        /// RFC 5681: additive increase, halving on loss.
-        Reno = "reno",
-        /// RFC 9438: a cubic function of the time since the last loss, 0.7 of the window after one.
-        Cubic = "cubic",
-        /// Version 1, as in Linux: a model of the bottleneck's rate and of the round trip without queue, and no loss.
-        Bbr = "bbr",
-        /// Version 3: the same, bounded by losses of more than 2 % (draft-ietf-ccwg-bbr).
-        Bbr3 = "bbr3",
-    }
-
     /// By whose rules CUBIC's window grows in congestion avoidance.
     CubicRules {
         /// RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round
@@ -244,32 +233,6 @@ impl AvoidanceGrowth {
         match self {
             AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => true,
             AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::Ns3LinuxReno => false,
-        }
-    }
-}
-
-impl CongestionControlKind {
-    /// Linux's name of it; `None` where no released Linux has it.
-    pub const fn linux_name(self) -> Option<&'static str> {
-        match self {
-            CongestionControlKind::Reno => Some("reno"),
-            CongestionControlKind::Cubic => Some("cubic"),
-            CongestionControlKind::Bbr => Some("bbr"),
-            // Google's own tree has it, under the name of version 1.
-            CongestionControlKind::Bbr3 => None,
-        }
-    }
-
-    /// The one that Linux calls so, if it is one of these.
-    pub fn of_linux(name: &str) -> Option<CongestionControlKind> {
-        CongestionControlKind::ALL.iter().copied().find(|kind| kind.linux_name() == Some(name))
-    }
-
-    /// Whether it sets `cwnd` by a model of the path, through losses and their repair.
-    pub const fn owns_cwnd(self) -> bool {
-        match self {
-            CongestionControlKind::Reno | CongestionControlKind::Cubic => false,
-            CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => true,
         }
     }
 }

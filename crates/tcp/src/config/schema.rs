@@ -160,7 +160,7 @@ impl fmt::Display for Shown {
 }
 
 /// A type of the fields of a configuration.
-pub(super) trait Scalar: Sized {
+pub(crate) trait Scalar: Sized {
     const KIND: Kind;
     /// The numbers that the type holds, in the unit of its kind.
     const NUMBERS: RangeInclusive<u64> = 0..=u64::MAX;
@@ -433,4 +433,5 @@ macro_rules! section {
     };
 }
 
-pub(super) use {field, first, section, title, words};
+pub(super) use {field, section, title};
+pub(crate) use {first, words};
