@@ -52,6 +52,11 @@ impl Element for Delay {
     fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
         inflow.bytes_in(self.delay[direction])
     }
+
+    fn scale_delay(&mut self, direction: Direction, factor: f64) -> bool {
+        self.delay[direction] = Duration::from_secs_f64(self.delay[direction].as_secs_f64() * factor);
+        true
+    }
 }
 
 impl Declared for Delay {

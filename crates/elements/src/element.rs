@@ -72,6 +72,17 @@ pub trait Element: fmt::Debug {
         false
     }
 
+    /// Packets that it drops in a row in the mean, where its losses come in bursts.
+    fn loss_burst(&self, _direction: Direction) -> Option<f64> {
+        None
+    }
+
+    /// As a flow router, the Available Rate of a lone flow that asks, `Some(None)` where that is below the code's least; `None`
+    /// where it is none.
+    fn granted_alone(&self, _direction: Direction) -> Option<Option<Rate>> {
+        None
+    }
+
     /// The packets that it drops by their number.
     fn listed_losses(&self, _direction: Direction) -> &[u64] {
         &[]
@@ -131,6 +142,31 @@ pub trait Element: fmt::Debug {
 
     /// Makes its line so many times as fast.
     fn speed_up(&mut self, _direction: Direction, _factor: u64) {}
+
+    /// Makes its propagation so many times as long; whether it has one that stays as it is for a whole run.
+    fn scale_delay(&mut self, _direction: Direction, _factor: f64) -> bool {
+        false
+    }
+
+    /// Makes its line so many times as fast; whether it has one of a constant rate.
+    fn scale_rate(&mut self, _direction: Direction, _factor: f64) -> bool {
+        false
+    }
+
+    /// Makes its queue so many times as long; whether that has a limit.
+    fn scale_queue(&mut self, _direction: Direction, _factor: f64) -> bool {
+        false
+    }
+
+    /// Makes its independent losses so many times as frequent; whether there are any.
+    fn scale_loss(&mut self, _direction: Direction, _factor: f64) -> bool {
+        false
+    }
+
+    /// Gives its independent losses this rate; whether it is an element that has such.
+    fn set_loss_rate(&mut self, _direction: Direction, _rate: Probability) -> bool {
+        false
+    }
 
     /// Gives its queue room for so many packets of so many bytes in all, unmarked; so much may wait `at_most`.
     fn make_room(&mut self, _direction: Direction, _packets: u64, _bytes: Bytes, _at_most: Duration) {}

@@ -103,6 +103,23 @@ impl Element for Link {
         self.rate[direction] = faster(self.rate[direction], factor);
     }
 
+    fn scale_rate(&mut self, direction: Direction, factor: f64) -> bool {
+        let rate = &mut self.rate[direction];
+        let scaled = (rate.bit_per_s() as f64 * factor) as u64;
+        *rate = Rate::from_bit_per_s(scaled.max(1)).unwrap_or(*rate);
+        true
+    }
+
+    fn scale_queue(&mut self, direction: Direction, factor: f64) -> bool {
+        let queue = &mut self.queue[direction];
+        *queue = match *queue {
+            QueueLimit::Unlimited => return false,
+            QueueLimit::Bytes(bytes) => QueueLimit::Bytes(Bytes((bytes.0 as f64 * factor) as u64)),
+            QueueLimit::Packets(packets) => QueueLimit::Packets((packets as f64 * factor) as u64),
+        };
+        true
+    }
+
     fn make_room(&mut self, direction: Direction, packets: u64, bytes: Bytes, at_most: Duration) {
         self.queue[direction].make_room(packets, bytes);
         self.mark[direction].make_room(packets, bytes, at_most);

@@ -3,10 +3,9 @@
 
 use crate::ExplainError;
 use crate::measure::{Bench, Observed};
-use farpath_elements::{Bernoulli, ElementKind, QueueLimit};
 use farpath_experiment::Scenario;
-use farpath_path::PerDirection;
-use farpath_units::{Bytes, Duration, Probability, Rate};
+use farpath_path::{Direction, PerDirection};
+use farpath_units::Probability;
 use serde::Serialize;
 
 /// One input, and what becomes of the answer where it is less or more.
@@ -120,11 +119,10 @@ pub(crate) fn sensitivity(
 fn with_loss(scenario: &Scenario, rates: PerDirection<f64>) -> Option<Scenario> {
     let mut changed = scenario.clone();
     let mut any = false;
-    for element in &mut changed.path {
-        if let ElementKind::Bernoulli(Bernoulli { loss_rate, .. }) = &mut element.kind {
-            loss_rate.forward = Probability::new(rates.forward)?;
-            loss_rate.reverse = Probability::new(rates.reverse)?;
-            any = true;
+    for way in Direction::BOTH {
+        let rate = Probability::new(rates[way])?;
+        for element in &mut changed.path {
+            any |= element.kind.spec_mut().set_loss_rate(way, rate);
         }
     }
     any.then_some(changed)
@@ -132,50 +130,18 @@ fn with_loss(scenario: &Scenario, rates: PerDirection<f64>) -> Option<Scenario> 
 
 /// The scenario with this input times these factors; `None` where the path has no such input.
 fn scaled(scenario: &Scenario, input: Input, factors: PerDirection<f64>) -> Option<Scenario> {
-    let ways = [factors.forward, factors.reverse];
     let mut scaled = scenario.clone();
     let mut any = false;
     for element in &mut scaled.path {
-        any |= match (&mut element.kind, input) {
-            (ElementKind::Delay(delay), Input::Delay) => {
-                let both = [&mut delay.delay.forward, &mut delay.delay.reverse];
-                for (way, factor) in both.into_iter().zip(ways) {
-                    *way = Duration::from_secs_f64(way.as_secs_f64() * factor);
-                }
-                true
-            }
-            (ElementKind::Link(link), Input::Rate) => {
-                for (way, factor) in [&mut link.rate.forward, &mut link.rate.reverse].into_iter().zip(ways) {
-                    let rate = (way.bit_per_s() as f64 * factor) as u64;
-                    *way = Rate::from_bit_per_s(rate.max(1)).unwrap_or(*way);
-                }
-                true
-            }
-            (ElementKind::Link(link), Input::Queue) => {
-                let mut limited = false;
-                for (way, factor) in [&mut link.queue.forward, &mut link.queue.reverse].into_iter().zip(ways)
-                {
-                    *way = match *way {
-                        QueueLimit::Unlimited => continue,
-                        QueueLimit::Bytes(bytes) => {
-                            QueueLimit::Bytes(Bytes((bytes.0 as f64 * factor) as u64))
-                        }
-                        QueueLimit::Packets(packets) => QueueLimit::Packets((packets as f64 * factor) as u64),
-                    };
-                    limited = true;
-                }
-                limited
-            }
-            (ElementKind::Bernoulli(Bernoulli { loss_rate: rate, .. }), Input::Loss) => {
-                let mut lossy = false;
-                for (way, factor) in [&mut rate.forward, &mut rate.reverse].into_iter().zip(ways) {
-                    lossy |= way.fraction() > 0.0;
-                    *way = Probability::new((way.fraction() * factor).min(1.0)).unwrap_or(*way);
-                }
-                lossy
-            }
-            _ => false,
-        };
+        for way in Direction::BOTH {
+            let (element, factor) = (element.kind.spec_mut(), factors[way]);
+            any |= match input {
+                Input::Delay => element.scale_delay(way, factor),
+                Input::Rate => element.scale_rate(way, factor),
+                Input::Queue => element.scale_queue(way, factor),
+                Input::Loss => element.scale_loss(way, factor),
+            };
+        }
     }
     any.then_some(scaled)
 }

@@ -1,7 +1,7 @@
 //! Where the models hold: beyond it a prediction is none, and says why.
 
 use crate::{Flow, Prediction, rack, sack};
-use farpath_elements::{ElementKind, ElementSpec, GilbertElliott};
+use farpath_elements::ElementSpec;
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_run::{FlowRow, Outcome};
@@ -103,18 +103,10 @@ fn odd(flow: &Flow, element: &ElementSpec) -> Option<String> {
             "{name}: without RACK packets out of order are taken to be lost, and there is no model of that"
         ));
     }
-    if let ElementKind::GilbertElliott(GilbertElliott { bad_to_good, loss_bad, active, .. }) = &element.kind
-        && active[flow.spec.direction]
-    {
-        // Packets lost in a visit to the bad state.
-        let burst = loss_bad.fraction() / bad_to_good.fraction();
-        return (burst > LONGEST_BURST).then(|| {
-            format!(
-                "{name}: {burst:.1} packets are lost in a burst; the models hold where losses are independent"
-            )
-        });
-    }
-    None
+    let burst = element.spec().loss_burst(flow.spec.direction).filter(|&burst| burst > LONGEST_BURST)?;
+    Some(format!(
+        "{name}: {burst:.1} packets are lost in a burst; the models hold where losses are independent"
+    ))
 }
 
 /// Why the numeric model does not say: too few ACKs come back for it.

@@ -2,7 +2,7 @@
 
 use super::loss::handshake_waits;
 use super::{Flow, Prediction};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::ElementSpec;
 use farpath_model::InputError;
 use farpath_model::arq::FiniteFile;
 use farpath_tcp::config::RateKind;
@@ -91,16 +91,8 @@ fn granted(flow: &Flow, elements: &[ElementSpec]) -> Result<Rate, String> {
     if flow.receiver.explicit_rate.wanted.is_none() {
         return Err("the peer does not answer".to_owned());
     }
-    let mut routers = elements
-        .iter()
-        .filter_map(|element| match &element.kind {
-            ElementKind::FlowRouter(lines) => {
-                let way = flow.spec.direction;
-                Some(lines.settings[way].granted_alone(lines.rate[way]))
-            }
-            _ => None,
-        })
-        .peekable();
+    let way = flow.spec.direction;
+    let mut routers = elements.iter().filter_map(|element| element.spec().granted_alone(way)).peekable();
     if routers.peek().is_none() {
         return Err("there is no flow router on the path".to_owned());
     }

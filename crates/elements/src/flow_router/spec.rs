@@ -48,6 +48,10 @@ impl Element for RouterLines {
         false
     }
 
+    fn granted_alone(&self, direction: Direction) -> Option<Option<Rate>> {
+        Some(self.settings[direction].granted_alone(self.rate[direction]))
+    }
+
     fn left_out(&self, _data: Direction) -> Option<String> {
         let changes = Direction::BOTH.into_iter().any(|way| !self.changes[way].is_empty());
         changes.then(|| "rates after the first are left out of the prediction".to_owned())

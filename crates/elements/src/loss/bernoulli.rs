@@ -44,6 +44,18 @@ impl Element for Bernoulli {
     fn remove_loss(&mut self) {
         self.loss_rate = PerDirection::both(Probability::ZERO);
     }
+
+    fn scale_loss(&mut self, direction: Direction, factor: f64) -> bool {
+        let rate = &mut self.loss_rate[direction];
+        let is_lossy = rate.fraction() > 0.0;
+        *rate = Probability::new((rate.fraction() * factor).min(1.0)).unwrap_or(*rate);
+        is_lossy
+    }
+
+    fn set_loss_rate(&mut self, direction: Direction, rate: Probability) -> bool {
+        self.loss_rate[direction] = rate;
+        true
+    }
 }
 
 impl Declared for Bernoulli {

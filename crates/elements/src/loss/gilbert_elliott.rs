@@ -54,6 +54,11 @@ impl Element for GilbertElliott {
         Probability::new(mean).unwrap_or(Probability::ONE)
     }
 
+    fn loss_burst(&self, direction: Direction) -> Option<f64> {
+        // Of a visit to the bad state.
+        self.active[direction].then(|| self.loss_bad.fraction() / self.bad_to_good.fraction())
+    }
+
     fn remove_loss(&mut self) {
         self.active = PerDirection::both(false);
     }
