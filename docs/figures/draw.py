@@ -34,7 +34,7 @@ def series(results: farpath.Results, metric: str, names: dict[int, str], scale: 
     rows = results.series.filter(pl.col("metric") == metric).select(
         time=pl.col("time_ns") / 1e9, value=pl.col("value") * scale, which=pl.col("point").replace_strict(names)
     )
-    return thin(rows)
+    return decimate(rows)
 
 
 def received(results: farpath.Results, names: dict[int, str]) -> pl.DataFrame:
@@ -44,10 +44,10 @@ def received(results: farpath.Results, names: dict[int, str]) -> pl.DataFrame:
         value=(pl.col("seq") + pl.col("len_bytes") - pl.col("seq").min()).cum_max().over("point") / 1e6,
         which=pl.col("point").replace_strict(names),
     )
-    return thin(rows)
+    return decimate(rows)
 
 
-def thin(rows: pl.DataFrame) -> pl.DataFrame:
+def decimate(rows: pl.DataFrame) -> pl.DataFrame:
     """The median of each column of pixels."""
     columns = rows.with_columns(column=(pl.col("time") * COLUMNS / pl.col("time").max()).floor())
     return columns.group_by("which", "column", maintain_order=True).agg(
@@ -93,7 +93,7 @@ def traces() -> alt.VConcatChart:
             rows = pl.read_csv(file, comment_prefix="#").select(
                 time=pl.col("time_s").cast(pl.Float64), value=pl.col("rate_bit_per_s") / 1e6, which=pl.lit(model)
             )
-            rates = lines(thin(rows), "Mbit/s", [model]).encode(color=alt.value("#4c78a8"))
+            rates = lines(decimate(rows), "Mbit/s", [model]).encode(color=alt.value("#4c78a8"))
             charts.append(rates.properties(height=70, title=model))
     return alt.vconcat(*charts)
 

@@ -40,7 +40,7 @@ pub struct ProtocolTimer {
 /// What a delay beyond a timer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
-    /// Something is sent again for nothing.
+    /// Something is sent again needlessly.
     Again,
     /// It does not work.
     Ends,

@@ -156,7 +156,7 @@ fn socket(
 }
 
 /// What the peer's end of a flow has seen.
-struct FarDatagrams {
+struct PeerDatagrams {
     within: Duration,
     arrivals: Vec<Arrival>,
     dropped_here: u32,
@@ -168,7 +168,7 @@ fn peer_end(
     flow: u32,
     most: u32,
     stop: &AtomicBool,
-) -> Result<(u32, FarDatagrams), MeasureError> {
+) -> Result<(u32, PeerDatagrams), MeasureError> {
     let deadline = peer.clock().now() + peer.told_within() + peer.told_within();
     let mut arrivals = Vec::new();
     loop {
@@ -194,7 +194,7 @@ fn peer_end(
                 if !part.more {
                     let within = Duration::from_nanos(part.within_ns);
                     let dropped_here = part.dropped_here;
-                    return Ok((part.count, FarDatagrams { within, arrivals, dropped_here }));
+                    return Ok((part.count, PeerDatagrams { within, arrivals, dropped_here }));
                 }
             }
             Some(News::Failed(_, why)) => return Err(peer.malformed(&why)),

@@ -12,7 +12,7 @@ pub enum NotMeasured {
     /// A TCP of somebody else's stands at an end.
     #[error(transparent)]
     ForeignHost(#[from] ForeignHost),
-    /// The far host answers no messages.
+    /// The peer answers no messages.
     #[error(
         "flow {0}: `reply`: answers to messages are simulated and emulated, and not measured over a real network"
     )]

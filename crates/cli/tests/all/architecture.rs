@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// The rooms, in the order in which they stand: each may depend on earlier ones only.
+/// The crates, in their order: each may depend on earlier ones only.
 const ORDER: [&str; 32] = [
     "farpath-testing",
     "farpath-units",
@@ -82,31 +82,31 @@ const ARITHMETIC_AND_TYPES: [&str; 20] = [
 
 #[test]
 fn dependencies_point_one_way() {
-    for (place, room) in ORDER.iter().enumerate() {
-        for below in built_on(room).iter().filter(|name| name.starts_with("farpath-")) {
+    for (place, member) in ORDER.iter().enumerate() {
+        for below in built_on(member).iter().filter(|name| name.starts_with("farpath-")) {
             let other = ORDER.iter().position(|known| known == below);
-            assert!(other.is_some_and(|other| other < place), "{room} must not depend on {below}");
+            assert!(other.is_some_and(|other| other < place), "{member} must not depend on {below}");
         }
     }
 }
 
 #[test]
-fn every_room_is_known_here() {
+fn every_crate_is_known_here() {
     let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let rooms: BTreeSet<String> = fs::read_dir(crates)
+    let there: BTreeSet<String> = fs::read_dir(crates)
         .expect("the crates are beside this one")
         .map(|entry| format!("farpath-{}", entry.expect("readable").file_name().display()))
         .collect();
-    assert_eq!(rooms, ORDER.iter().map(|room| room.to_string()).collect());
+    assert_eq!(there, ORDER.iter().map(|member| member.to_string()).collect());
 }
 
 #[test]
 fn the_core_stands_on_nothing_that_does_io() {
-    for room in SANS_IO {
-        for name in built_on(room).iter().filter(|name| !name.starts_with("farpath-")) {
+    for member in SANS_IO {
+        for name in built_on(member).iter().filter(|name| !name.starts_with("farpath-")) {
             let plain = name.strip_suffix("-impl").unwrap_or(name);
             let allowed = ARITHMETIC_AND_TYPES.contains(&plain);
-            assert!(allowed, "{room} stands on {name}: if that does no I/O, say so in this test");
+            assert!(allowed, "{member} stands on {name}: if that does no I/O, say so in this test");
         }
     }
 }
@@ -147,9 +147,9 @@ fn built_on(package: &str) -> BTreeSet<String> {
 /// A path knows no protocol, and the wire format of explicit rate no TCP endpoint.
 #[test]
 fn paths_and_wire_formats_stand_on_units_alone() {
-    for room in ["farpath-path", "farpath-tia1039"] {
+    for member in ["farpath-path", "farpath-tia1039"] {
         let below: Vec<String> =
-            built_on(room).into_iter().filter(|name| name.starts_with("farpath-")).collect();
-        assert_eq!(below, ["farpath-units"], "{room}");
+            built_on(member).into_iter().filter(|name| name.starts_with("farpath-")).collect();
+        assert_eq!(below, ["farpath-units"], "{member}");
     }
 }

@@ -10,11 +10,11 @@ const LEAST_QUEUE: Bytes = Bytes(15_000);
 const NO_RATE: u64 = 1_000_000_000;
 
 impl PathEstimate {
-    /// The file: what was found, and beside it how and how sure it is. `size` is the transfer's, which goes to the far
-    /// host.
+    /// The file: what was found, and beside it how and how sure it is. `size` is the transfer's, which goes to the
+    /// peer.
     pub fn to_toml(&self, size: Bytes) -> String {
         let [local, peer] = &self.hosts;
-        let [near_kernel, far_kernel] = &self.kernels;
+        let [local_kernel, peer_kernel] = &self.kernels;
         let (forward, reverse) = (&self.ways.forward, &self.ways.reverse);
         let trips = self.echoes.round_trips();
         let median = trips.get(trips.len() / 2).copied().unwrap_or_default();
@@ -25,7 +25,7 @@ impl PathEstimate {
             _ => "20",
         };
         format!(
-            r#"# The path from {local} ({near_kernel}) to {peer} ({far_kernel}), as `farpath measure` of farpath {version}
+            r#"# The path from {local} ({local_kernel}) to {peer} ({peer_kernel}), as `farpath measure` of farpath {version}
 # found it. `forward` goes to {peer}. Of what lies between the ends it knows what one link, one queue and a delay do.
 title = "Measured: {local} to {peer}"
 seeds = {seeds}

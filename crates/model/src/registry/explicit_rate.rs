@@ -109,7 +109,7 @@ pub(super) const FINITE_FILE: Formula = Formula {
     results: &[
         "s in the mean",
         "s for half of the transfers",
-        "s for nine in ten",
+        "s for the 90th percentile",
         "B of buffer that keeps the rate",
     ],
     run: |given| {

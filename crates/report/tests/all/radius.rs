@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 #[test]
 fn what_differs_and_what_is_wrong_is_what_is_documented() {
     let checked = checked(&paper("radius"));
-    // Half-sums of timers, where data start anew, have no step at 12 s. The finer clock has a few more timeouts for nothing, not fewer, where timers
+    // Half-sums of timers, where data start anew, have no step at 12 s. The finer clock has a few more spurious timeouts, not fewer, where timers
     // are never early. Timestamps time a SYN that was sent again.
     assert_eq!(of(&checked, Verdict::Differs), ["R000-22", "R000-23"]);
     assert_eq!(of(&checked, Verdict::InPart), ["R000-17"]);

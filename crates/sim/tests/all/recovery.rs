@@ -1,4 +1,4 @@
-//! What modern loss recovery buys over a path: a lost tail, a lost retransmission, a timeout for nothing.
+//! What modern loss recovery buys over a path: a lost tail, a lost retransmission, a spurious timeout.
 
 use crate::common::{self, bottleneck, delay, drops, run, run_one, seconds, setup, time, upload};
 use farpath_elements::{ElementKind, QueueLimit, Reorder};

@@ -221,7 +221,7 @@ words! {
         Never = "never",
         /// RFC 5681 §3.1.
         First = "first",
-        // DEVIATES RFC 5681 §3.1: an RTO of 1 s expires for nothing on many a path, one of 3 s did not.
+        // DEVIATES RFC 5681 §3.1: an RTO of 1 s is spurious on many paths, one of 3 s was not.
         /// Where it was sent more than twice, by the timer or for a SYN that came again (Linux).
         Second = "second",
     }

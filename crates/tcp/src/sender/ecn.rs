@@ -28,7 +28,7 @@ impl EcnSender {
         (ect, ect && core::mem::take(&mut self.cwr_due))
     }
 
-    /// The reduction since `before` was for nothing.
+    /// The reduction since `before` was spurious.
     pub fn take_back(&mut self, before: &EcnSender) {
         *self = EcnSender { hold_until: self.hold_until, ..*before };
     }

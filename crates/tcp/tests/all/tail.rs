@@ -1,4 +1,4 @@
-//! Tail loss probes (RFC 8985 §7), and timeouts that were for nothing (F-RTO, RFC 5682).
+//! Tail loss probes (RFC 8985 §7), and spurious timeouts (F-RTO, RFC 5682).
 #![allow(clippy::single_range_in_vec_init, reason = "one SACK block is a list of one range")]
 
 use crate::script::{Script, config};
