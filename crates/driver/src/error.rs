@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 /// What can keep the driver from being attached, looked at or detached.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DriverError {
     /// The machine or the user lacks something.
     #[error("the driver cannot run here: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]

@@ -21,7 +21,6 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Why a congestion control is not in the kernel.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ControlError {
     /// The machine or the user lacks something.
     #[error(

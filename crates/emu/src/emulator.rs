@@ -63,7 +63,6 @@ impl Default for Settings {
 
 /// Why there is no emulation, or why it ended before it was stopped.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum EmuError {
     /// The path contradicts itself.
     #[error(transparent)]

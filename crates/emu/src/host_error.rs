@@ -4,7 +4,6 @@ use std::io;
 
 /// What can keep a host from being set up.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum HostError {
     /// Not the right kernel.
     #[error("emulation is of the Linux kernel's TCP, and this is {}", std::env::consts::OS)]

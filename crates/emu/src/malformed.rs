@@ -7,7 +7,6 @@ use std::fmt;
 /// A lone packet goes over the path as the bytes that it is, unless nothing can be made of it
 /// ([`Malformed::passes`]); a super-packet with any of these cannot be split and is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Malformed {
     /// Neither an IPv4 nor an IPv6 header, or one cut short.
     IpHeader,

@@ -9,7 +9,6 @@ use farpath_observe::capture::CaptureError;
 
 /// Why there is no emulation of a scenario that the experiment's checks let through.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum EmulateError {
     /// The packets of a run cannot be written.
     #[error(transparent)]

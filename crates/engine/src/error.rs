@@ -7,7 +7,6 @@ use farpath_predict::PredictError;
 
 /// Why an engine has no answer for a scenario that the experiment's checks let through. Each engine says it by an error of its own.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum EngineError {
     /// There is no prediction.
     #[error(transparent)]
@@ -31,7 +30,6 @@ pub enum EngineError {
 
 /// Why a scenario is not simulated.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SimulateError {
     /// The path cannot be built.
     #[error("path: {0}")]

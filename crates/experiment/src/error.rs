@@ -92,7 +92,6 @@ impl fmt::Display for Suggestion {
 ///
 /// The text of an error is complete, its source's included: `file: key: what is wrong`.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExperimentError {
     /// A file cannot be read.
     #[error("{at}: cannot read `{file}`: {source}")]

@@ -200,7 +200,6 @@ pub struct Watch<'a> {
 
 /// Why there is no explanation.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExplainError {
     /// The experiment has no such point.
     #[error(transparent)]

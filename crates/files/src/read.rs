@@ -21,7 +21,6 @@ static FROM_ENVIRONMENT: OnceLock<Bytes> = OnceLock::new();
 
 /// Why a file is not read. It comes within an [`io::Error`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileError {
     /// Something else has this name.
     #[error("expected a file, found {found}")]

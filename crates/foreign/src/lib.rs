@@ -91,7 +91,6 @@ pub trait Host: Send {
 
 /// Why a host cannot go on, or not begin.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum HostError {
     /// A name that is neither ours nor that of a program in the folder.
     #[error("expected `farpath`, `smoltcp` or a program in {}, found `{name}`{}", folder.display(), remedy(name))]

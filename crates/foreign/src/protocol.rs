@@ -45,7 +45,6 @@ const SHOWN: usize = 60;
 
 /// What the program of a host says is not the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProtocolError {
     /// A line that is none of an answer.
     #[error(

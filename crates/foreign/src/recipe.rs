@@ -52,7 +52,6 @@ const SHOWN: usize = 300;
 
 /// Why a host is not made. Nothing half-made is kept.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RecipeError {
     /// There is no such recipe.
     #[error("expected one of {}, found `{found}`", known())]

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 /// Why there is no kernel, or none that runs.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum KernelError {
     /// None is kept.
     #[error("no kernel is built; `farpath kernel build` makes one, in some four minutes of one core")]

@@ -19,7 +19,6 @@ pub struct Key(Vec<u8>);
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeyError {
     /// The file cannot be read.
     #[error("--key: cannot read {}: {source}", file.display())]

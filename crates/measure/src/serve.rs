@@ -76,7 +76,6 @@ impl Default for Limits {
 
 /// Why it cannot wait there.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ServeError {
     /// The address cannot be had.
     #[error("--bind: cannot wait at {address}: {source}{}", hint(source))]

@@ -35,7 +35,6 @@ impl<T> Estimate<T> {
 
 /// An input for which a formula says nothing at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum InputError {
     /// A size, delay or count that the formula divides by.
     #[error("{quantity} must be above zero")]

@@ -45,7 +45,6 @@ pub struct Formula {
 
 /// Why a formula could not be evaluated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum EvaluateError {
     /// No formula of that name.
     #[error("no formula `{name}`; known are {known}")]

@@ -40,7 +40,6 @@ const PATH: u32 = 2;
 
 /// Why a capture cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CaptureError {
     /// No run has packets.
     #[error("nothing to capture: no run is simulated or emulated")]

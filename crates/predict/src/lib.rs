@@ -37,7 +37,6 @@ const KNOWN_FLOWS: usize = 16;
 
 /// Why there is no prediction for a scenario that the experiment's checks let through.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PredictError {
     /// A model has no answer for these inputs: a defect, since an experiment is checked before it is predicted.
     #[error("no closed form applies: {0}")]

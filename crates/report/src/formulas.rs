@@ -11,7 +11,6 @@ const MOST: usize = 100_000;
 
 /// Why formulas give no table.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FormulaError {
     /// What is given is no argument and its values.
     #[error("expected ARGUMENT=VALUE[,VALUE...], such as `rtt=20 ms,40 ms`; found `{0}`")]

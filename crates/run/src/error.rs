@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 /// Why results cannot be written or read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ResultsError {
     /// The folder cannot be made, or takes no files.
     #[error("{}: cannot write results there", path.display())]

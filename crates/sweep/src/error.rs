@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 /// What can go wrong with a sweep.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SweepError {
     /// A run cannot be made.
     #[error(transparent)]

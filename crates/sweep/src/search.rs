@@ -26,7 +26,6 @@ pub struct Search {
 
 /// Why it cannot be looked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SearchError {
     /// No axis of this key, or one without a way to go.
     #[error("--find: expected a key that is swept over several values ({known}), found `{found}`")]

@@ -46,7 +46,6 @@ pub struct Packet {
 
 /// Why a segment cannot be put into a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum EncodeError {
     /// Source and destination are of different IP versions.
     #[error("an IPv4 and an IPv6 address in one packet")]
@@ -61,7 +60,6 @@ pub enum EncodeError {
 
 /// Why bytes are no TCP packet, or none that may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum DecodeError {
     /// Neither IPv4 nor IPv6.
     #[error("IP version {0}; expected 4 or 6")]

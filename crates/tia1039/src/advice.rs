@@ -141,7 +141,6 @@ pub struct ScopedOption {
 
 /// Why bytes are no such option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum AdviceError {
     /// Another kind of TCP option.
     #[error("TCP option kind: expected 253 or 254, found {0}")]

@@ -39,7 +39,6 @@ pub struct QosPacket {
 
 /// Why a packet is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PacketError {
     /// A header is cut short or says an impossible length.
     #[error("no IP packet: a header is cut short, or says an impossible length")]

@@ -68,7 +68,6 @@ impl Source {
 
 /// Why bytes are no QoS Structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum DecodeError {
     /// Neither one structure nor two.
     #[error("{found} bytes; expected 16 for one structure or 32 for two")]

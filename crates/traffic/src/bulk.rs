@@ -206,7 +206,6 @@ pub struct MessageStamps {
 
 /// Why an end cannot begin.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrepareError {
     /// Exchanges that move nothing: they would go round as fast as the processor does.
     #[error("exchanges: expected requests and answers of 1 B at least, found {request} and {answer}")]

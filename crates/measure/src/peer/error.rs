@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 
 /// Why a path is not measured. Each message names the peer as it was asked for.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum MeasureError {
     /// The text is no host.
     #[error("{host}: expected HOST, HOST:PORT or [ADDRESS]:PORT")]

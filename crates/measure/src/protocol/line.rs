@@ -10,7 +10,6 @@ pub const MOST_BYTES: usize = 128 * 1024;
 
 /// Why there is no message.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FrameError {
     /// The other end closed the connection.
     #[error("the connection was closed")]

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ReportError {
     /// The file cannot be made, or not be written to its end.
     #[error("cannot write the report {}", path.display())]

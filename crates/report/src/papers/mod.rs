@@ -38,7 +38,6 @@ static PAPERS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
 
 /// Why a paper cannot be checked: a fault of its claim file, or of an experiment that it names.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PaperError {
     /// No such paper.
     #[error("no paper is called `{name}`; there are: {known}")]
