@@ -149,19 +149,20 @@ mod here {
             None => {}
         }
         if let Some(limit) = loss_limit {
-            settings.guard.loss_per_mille = (limit.fraction() * 1000.0).round() as u32;
+            settings.request.loss_per_mille = (limit.fraction() * 1000.0).round() as u32;
         }
         if let Some(limit) = queue_limit {
-            settings.guard.queue = *limit;
+            settings.request.queue_delay = *limit;
         }
         settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
         settings.early_window = *early_window;
         let level = |level: u8| Priority::new(level).unwrap_or(Priority::HIGHEST);
-        settings.preemption = preemption.map_or(settings.preemption, level);
-        settings.delay = delay.map_or(settings.delay, level);
-        settings.min_routers = routers.unwrap_or(settings.min_routers);
-        settings.version = QosVersion::telling(settings.min_routers);
-        settings.rate_type = match rate_type {
+        let request = &mut settings.request;
+        request.preemption = preemption.map_or(request.preemption, level);
+        request.delay = delay.map_or(request.delay, level);
+        request.min_routers = routers.unwrap_or(request.min_routers);
+        request.version = QosVersion::telling(request.min_routers);
+        request.rate_type = match rate_type {
             None | Some(DriverRateType::Available) => RateType::Available,
             Some(DriverRateType::Maximum) => RateType::Maximum,
             Some(DriverRateType::Guaranteed) => RateType::Guaranteed,

@@ -2,7 +2,7 @@
 
 use crate::buffers::{Limit, Limits};
 use crate::{Buffers, Settings};
-use farpath_explicit_rate::allowed_per_million;
+use farpath_explicit_rate::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, allowed_per_million};
 use farpath_tia1039::{OptionType, RateUnit, RateWord};
 use farpath_units::{Bytes, Rate};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -29,7 +29,7 @@ pub(crate) fn config(
     plain: [u8; NAME_LEN],
     fallback: [u8; NAME_LEN],
 ) -> [u8; CONFIG_LEN] {
-    let guard = &settings.guard;
+    let request = &settings.request;
     let (fixed, [send, receive]) = match settings.buffers {
         Buffers::Untouched => (0, [Limit::default(); 2]),
         Buffers::Sized => (0, [limits.send, limits.receive]),
@@ -37,28 +37,28 @@ pub(crate) fn config(
     };
     let words = [
         1,
-        settings.packets_between.max(1),
-        allowed_per_million(guard.loss_per_mille),
-        guard.excess,
-        u32::try_from(guard.queue.as_nanos() / 1000).unwrap_or(u32::MAX),
-        guard.queue_loss_per_mille,
-        guard.queue_rounds.max(1),
+        request.packets_between.max(1),
+        allowed_per_million(request.loss_per_mille),
+        EXCESS,
+        u32::try_from(request.queue_delay.as_nanos() / 1000).unwrap_or(u32::MAX),
+        QUEUE_LOSS_PER_MILLE,
+        QUEUE_ROUNDS,
         fixed,
         set(send.most),
         set(send.by_itself),
         set(receive.most),
         set(receive.by_itself),
-        guard.loss_per_mille,
+        request.loss_per_mille,
     ];
     let bytes = [
-        settings.preemption.level(),
-        settings.delay.level(),
-        settings.burst.code(),
-        settings.version as u8,
-        settings.min_routers.max(1),
+        request.preemption.level(),
+        request.delay.level(),
+        request.burst.code(),
+        request.version as u8,
+        request.min_routers.max(1),
         OptionType::default() as u8,
         u8::from(settings.early_window),
-        settings.rate_type as u8,
+        request.rate_type as u8,
     ];
     let mut config = [0; CONFIG_LEN];
     for (to, word) in config.chunks_exact_mut(4).zip(words) {

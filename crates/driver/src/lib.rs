@@ -33,7 +33,7 @@ pub use driver::{Driver, signalling};
 pub use error::DriverError;
 pub use missing::{Missing, missing};
 pub use pinned::{Attached, Detached, Pinned, Status};
-pub use settings::{Buffers, Guard, Settings};
+pub use settings::{Buffers, Settings};
 pub use user_control::{ControlError, UserControl};
 
 /// The name by which a socket asks for it: `TCP_CONGESTION`.

@@ -72,10 +72,10 @@ pub(super) struct Asking {
 impl Asking {
     pub fn new(settings: &DriverSettings) -> Asking {
         Asking {
-            template: settings.request(),
+            template: settings.request_structure(),
             unit: settings.unit,
-            min_routers: settings.min_routers.max(1),
-            packets_between: settings.packets_between.max(1),
+            min_routers: settings.request.min_routers.max(1),
+            packets_between: settings.request.packets_between.max(1),
             outcome: Outcome::Waiting,
             granted: Structure::default(),
             asked_at: None,

@@ -62,7 +62,7 @@ impl DatagramDriver {
         DatagramDriver {
             asking: Asking::new(settings),
             peer: settings.peer,
-            ahead: Duration::from_nanos(settings.burst.time().as_nanos() / 2),
+            ahead: Duration::from_nanos(settings.request.burst.time().as_nanos() / 2),
             requests: 0,
             lost_at: None,
             timed: None,

@@ -49,8 +49,8 @@ pub(super) struct Guard {
 impl Guard {
     pub fn new(settings: &DriverSettings) -> Guard {
         Guard {
-            allowed: allowed_per_million(settings.loss_per_mille).into(),
-            queue_delay: settings.queue_delay,
+            allowed: allowed_per_million(settings.request.loss_per_mille).into(),
+            queue_delay: settings.request.queue_delay,
             last: PathReport::default(),
             excess: 0,
             round_began: Instant::ZERO,
@@ -121,6 +121,7 @@ pub fn allowed_per_million(loss_per_mille: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RequestSettings;
     use farpath_tcp::Tally;
     use farpath_units::Rate;
 
@@ -129,7 +130,7 @@ mod tests {
     /// Packets sent until the guard trips, of which `per_mille` are lost. Losses become known `late` packets after what was delivered
     /// around them, and `late` of them together: RACK's reordering window, which ends when recovery begins.
     fn trips_after(threshold: u32, per_mille: u64, late: u64, packets: u64, seed: u64) -> Option<u64> {
-        let mut guard = Guard::new(&DriverSettings { loss_per_mille: threshold, ..settings() });
+        let mut guard = Guard::new(&with_loss_limit(threshold));
         let mut report = PathReport { smss: SMSS, ..PathReport::default() };
         guard.restart(Instant::ZERO, &report);
         let mut known = Tally::default();
@@ -154,6 +155,11 @@ mod tests {
         None
     }
 
+    fn with_loss_limit(loss_per_mille: u32) -> DriverSettings {
+        let request = RequestSettings { loss_per_mille, ..RequestSettings::default() };
+        DriverSettings { request, ..settings() }
+    }
+
     fn settings() -> DriverSettings {
         DriverSettings::new(Rate::from_bit_per_s(100_000_000).expect("above zero"))
     }
@@ -164,7 +170,7 @@ mod tests {
         let min_rtt = Duration::from_millis(min_rtt);
         let srtt = min_rtt + Duration::from_secs_f64(queueing / 1000.0);
         // All of it may be lost: what trips is the queue.
-        let mut guard = Guard::new(&DriverSettings { loss_per_mille: 1000, ..settings() });
+        let mut guard = Guard::new(&with_loss_limit(1000));
         let mut report =
             PathReport { smss: SMSS, srtt: Some(srtt), min_rtt: Some(min_rtt), ..PathReport::default() };
         guard.restart(Instant::ZERO, &report);
@@ -192,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_mark_trips_it_and_losses_do_beyond_104_packets_where_none_are_allowed() {
-        let mut guard = Guard::new(&DriverSettings { loss_per_mille: 0, ..settings() });
+        let mut guard = Guard::new(&with_loss_limit(0));
         let mut report = PathReport { smss: SMSS, marks: 5, ..PathReport::default() };
         (report.tally.lost, report.tally.lost_to) = (1000 * SMSS, 2000 * SMSS);
         // What was before the grant does not count.

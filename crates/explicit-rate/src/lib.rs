@@ -30,7 +30,7 @@ pub use asking::{Counters, Outcome, Plain};
 pub use datagrams::DatagramDriver;
 pub use guard::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, Trip, allowed_per_million};
 pub use paced::{Paced, PathReport};
-pub use settings::{DriverSettings, window_for};
+pub use settings::{DriverSettings, RequestSettings, window_for};
 
 use asking::{Asking, is_idle};
 use farpath_tcp::{Flags, Segment};

@@ -11,17 +11,11 @@ use farpath_units::{Bytes, Duration, Rate};
 /// IPv4, TCP and timestamps, bytes.
 const HEADERS: u64 = 52;
 
-/// How an end asks, and when it no longer believes in its grant.
+/// How a rate is asked for, and when a grant is no longer believed: the same for an end in simulation and for the kernel's driver.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DriverSettings {
-    /// The most that is asked for: what the interface or the application can take. Bits of IP packets.
-    pub wanted: Rate,
-    /// What kind of rate that is. Of a composite one it is the share.
+pub struct RequestSettings {
+    /// What kind of rate is asked for. Of a composite one the wanted rate is the share.
     pub rate_type: RateType,
-    /// What is to be guaranteed beside it, of a composite rate.
-    pub guaranteed: Option<Rate>,
-    /// What the rate code counts.
-    pub unit: RateUnit,
     /// Who is preempted last.
     pub preemption: Priority,
     /// Who waits least.
@@ -36,8 +30,39 @@ pub struct DriverSettings {
     pub packets_between: u32,
     /// Loss, in packets of a thousand, above which the grant is given up.
     pub loss_per_mille: u32,
-    /// A queue of so much, or of a quarter of the RTT, for three round trips with losses gives it up as well.
+    /// A queue of so much, or of a quarter of the smallest RTT where that is more, for three round trips with losses gives it up as
+    /// well.
     pub queue_delay: Duration,
+}
+
+impl Default for RequestSettings {
+    /// As the standard and its paper say.
+    fn default() -> RequestSettings {
+        RequestSettings {
+            rate_type: RateType::Available,
+            preemption: Priority::MIDDLE,
+            delay: Priority::MIDDLE,
+            burst: BurstTolerance::default(),
+            version: QosVersion::Marking,
+            min_routers: 1,
+            packets_between: 128,
+            loss_per_mille: 100,
+            queue_delay: Duration::from_millis(25),
+        }
+    }
+}
+
+/// How an end asks, and when it no longer believes in its grant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriverSettings {
+    /// The most that is asked for: what the interface or the application can take. Bits of IP packets.
+    pub wanted: Rate,
+    /// How it is asked for.
+    pub request: RequestSettings,
+    /// What is to be guaranteed beside it, of a composite rate.
+    pub guaranteed: Option<Rate>,
+    /// What the rate code counts.
+    pub unit: RateUnit,
     /// The window that the peer is known to have before it can say so: a SYN/ACK's is not scaled. Both ends have to be set up
     /// for it.
     pub early_window: Option<Bytes>,
@@ -50,17 +75,9 @@ impl DriverSettings {
     pub fn new(wanted: Rate) -> DriverSettings {
         DriverSettings {
             wanted,
-            rate_type: RateType::Available,
+            request: RequestSettings::default(),
             guaranteed: None,
             unit: RateUnit::default(),
-            preemption: Priority::MIDDLE,
-            delay: Priority::MIDDLE,
-            burst: BurstTolerance::default(),
-            version: QosVersion::Marking,
-            min_routers: 1,
-            packets_between: 128,
-            loss_per_mille: 100,
-            queue_delay: Duration::from_millis(25),
             early_window: None,
             peer: SOMEBODY,
         }
@@ -69,34 +86,34 @@ impl DriverSettings {
     /// Asks as a stack says; `None` of one that does not.
     pub fn from_config(config: &ExplicitRateConfig) -> Option<DriverSettings> {
         let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
-        Some(DriverSettings {
+        let request = RequestSettings {
             rate_type: rate_type(config.kind),
-            guaranteed: config.guaranteed,
             preemption: level(config.preemption),
             delay: level(config.delay),
             loss_per_mille: config.loss_limit_per_mille,
             min_routers: config.routers,
             version: QosVersion::telling(config.routers),
-            ..DriverSettings::new(config.wanted?)
-        })
+            ..RequestSettings::default()
+        };
+        Some(DriverSettings { request, guaranteed: config.guaranteed, ..DriverSettings::new(config.wanted?) })
     }
 
     /// What is asked for.
-    pub(crate) fn request(&self) -> Structure {
+    pub(crate) fn request_structure(&self) -> Structure {
         let word = |rate: Rate| self.unit.encode(rate.bit_per_s(), Rounding::Up);
-        let (available, guaranteed) = match self.rate_type {
+        let (available, guaranteed) = match self.request.rate_type {
             RateType::Available => (word(self.wanted), RateWord::ZERO),
             RateType::Composite => (word(self.wanted), self.guaranteed.map_or(RateWord::ZERO, word)),
             RateType::Maximum | RateType::Guaranteed => (RateWord::ZERO, word(self.wanted)),
         };
         Structure {
-            rate_type: self.rate_type,
+            rate_type: self.request.rate_type,
             available,
             guaranteed,
-            preemption: self.preemption,
-            delay: self.delay,
-            burst: self.burst,
-            version: self.version,
+            preemption: self.request.preemption,
+            delay: self.request.delay,
+            burst: self.request.burst,
+            version: self.request.version,
             ..Structure::default()
         }
     }
@@ -104,7 +121,8 @@ impl DriverSettings {
     /// How segments leave at a rate of IP packets: headers count, bursts stay within the tolerance, and nothing is unpaced.
     pub(crate) fn pace(&self, rate: Rate) -> Pace {
         let bytes_per_s = (rate.bit_per_s() / 8).max(1);
-        let tolerated = u128::from(bytes_per_s) * u128::from(self.burst.time().as_nanos()) / 1_000_000_000;
+        let tolerated =
+            u128::from(bytes_per_s) * u128::from(self.request.burst.time().as_nanos()) / 1_000_000_000;
         // A router's bucket is two full packets deep at the least; half of it is for what queues before it gather.
         let most_burst = u64::try_from(tolerated).unwrap_or(u64::MAX) / 2 / 1500;
         Pace { bytes_per_s, overhead: HEADERS, least_burst: 1, most_burst: most_burst.max(1), unpaced: 0 }

@@ -396,7 +396,8 @@ fn the_answer_of_the_handshake_is_repeated_until_the_peer_is_seen_to_have_it() {
 
 #[test]
 fn a_guarantee_is_closed_once_when_all_is_acknowledged() {
-    let settings = DriverSettings { rate_type: RateType::Guaranteed, ..wants(30) };
+    let mut settings = wants(30);
+    settings.request.rate_type = RateType::Guaranteed;
     let mut wire = Wire::new(200_000, [Some(settings), Some(wants(30))], ms(20), grants(30));
     wire.run(at(60));
     wire.ends[0].close();
@@ -419,7 +420,8 @@ fn less_than_the_guarantee_is_confirmed_behind_the_handshake() {
         }
         vec![lowered(datagram, 30)]
     });
-    let settings = DriverSettings { rate_type: RateType::Composite, guaranteed: Some(mbit(4)), ..wants(100) };
+    let mut settings = DriverSettings { guaranteed: Some(mbit(4)), ..wants(100) };
+    settings.request.rate_type = RateType::Composite;
     let mut wire = Wire::new(10_000, [Some(settings.clone()), Some(settings)], ms(20), router);
     wire.run(at(45));
     let client = wire.sent.iter().filter(|(_, from, _)| *from == 0).filter_map(|(.., d)| d.structures);

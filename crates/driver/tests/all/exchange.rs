@@ -157,7 +157,9 @@ fn a_guarantee_is_asked_for_kept_and_taken_back() {
         let mut lines = router_lines(30_000_000, 30_000_000);
         lines.changes.forward = vec![fall];
         let path = vec![delay(5), element("router", ElementKind::FlowRouter(Box::new(lines)))];
-        let settings = Settings { rate_type, preemption: Priority::HIGHEST, ..settings() };
+        let mut settings = settings();
+        settings.request.rate_type = rate_type;
+        settings.request.preemption = Priority::HIGHEST;
         let bench = Bench::new(path, TUN, &settings, 15_000_000);
         let done = bench.transfer(&Transfer::of(4_000_000));
         // GR in place of AR, of type 2 or 3, and priority 63.
@@ -188,7 +190,8 @@ fn a_guarantee_that_does_not_fit_is_refused_and_let_go_of() {
         element(name, ElementKind::FlowRouter(Box::new(router_lines(bit_per_s, 30_000_000))))
     });
     let path = vec![first, delay(5), second];
-    let settings = Settings { rate_type: RateType::Guaranteed, ..settings() };
+    let mut settings = settings();
+    settings.request.rate_type = RateType::Guaranteed;
     let bench = Bench::new(path, TUN, &settings, 15_000_000);
     let done = bench.transfer(&Transfer::of(400_000));
     assert_eq!((done.control.as_str(), bench.plain(Outcome::Refused)), ("cubic", 1));
@@ -354,7 +357,8 @@ fn a_router_cuts_a_flow_that_does_not_ask() {
         lines.changes.forward = vec![RateChange { at, rate: rate(10_000_000) }];
         let path = vec![delay(10), element("router", ElementKind::FlowRouter(Box::new(lines)))];
         // With all that it asked for, and no renegotiation in 128 packets, only the router can tell it.
-        let settings = Settings { packets_between: u32::MAX, ..settings() };
+        let mut settings = settings();
+        settings.request.packets_between = u32::MAX;
         let bench = Bench::new(path, TUN, &settings, 29_984_000);
         let done = bench.transfer(&Transfer::of(3_000_000));
         let flow = done.last_flow();

@@ -3,7 +3,7 @@
 use super::Granted;
 use super::hosts::Hosts;
 use crate::EmulateError;
-use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings};
+use farpath_driver::{Device, Driver, DriverError, Flow, Missing, Settings};
 use farpath_emu::DEVICE;
 use farpath_experiment::{NoControl, Scenario, Stack};
 use farpath_observe::explicit_rate::outcome_in_words;
@@ -106,12 +106,7 @@ fn control(kind: CongestionControlKind) -> Result<&'static str, NoControl> {
 fn settings(asked: DriverSettings, config: &Config, plain: Option<&str>) -> Result<Settings, EmulateError> {
     let plain = plain.map_or_else(|| control(config.congestion.control), Ok)?;
     Ok(Settings {
-        rate_type: asked.rate_type,
-        min_routers: asked.min_routers,
-        version: asked.version,
-        preemption: asked.preemption,
-        delay: asked.delay,
-        guard: Guard { loss_per_mille: asked.loss_per_mille, ..Guard::default() },
+        request: asked.request,
         fallback: control(config.explicit_rate.fallback)?.to_owned(),
         ..Settings::new(plain)
     })

@@ -1,4 +1,5 @@
 use super::*;
+use crate::RequestSettings;
 use farpath_tia1039::{RateType, RateUnit, RateWord, Rounding};
 
 fn word(mbit: u64) -> RateWord {
@@ -17,7 +18,8 @@ const RTT: Duration = Duration::from_millis(100);
 
 /// Asks for 10 Mbit/s, of a composite rate for 4 Mbit/s guaranteed beside them.
 fn settings(rate_type: RateType) -> DriverSettings {
-    DriverSettings { rate_type, guaranteed: Some(rate(4)), ..DriverSettings::new(rate(10)) }
+    let request = RequestSettings { rate_type, ..RequestSettings::default() };
+    DriverSettings { request, guaranteed: Some(rate(4)), ..DriverSettings::new(rate(10)) }
 }
 
 fn asking(settings: &DriverSettings) -> Asking {
@@ -60,7 +62,8 @@ fn an_answer_that_a_router_has_marked_or_lowered_is_a_grant() {
     assert_eq!(outcome(&[(0, 1)]), Outcome::Plain(Plain::Refused));
     assert_eq!(outcome(&[(10, 1), (0, 1)]), Outcome::Plain(Plain::Withdrawn));
     // Two routers have to have marked it, however low it is.
-    let two = DriverSettings { min_routers: 2, ..available.clone() };
+    let mut two = available.clone();
+    two.request.min_routers = 2;
     assert_eq!(after(&two, &[(9, 1)]).outcome(), Outcome::Plain(Plain::NoRouter));
     assert_eq!(after(&two, &[(9, 2)]).outcome(), Outcome::Granted);
     assert_eq!(after(&available, &[(8, 1)]).granted(), Rate::from_bit_per_s(8_000_000));

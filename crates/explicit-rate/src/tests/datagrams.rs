@@ -65,7 +65,7 @@ fn where_nobody_answers_datagrams_leave_as_ever_after_two_requests() {
     driver.on_sent(at(3000), Bytes(1500));
     assert!(driver.may_send(at(3000)), "and at no rate");
     // An answer that comes now is one to nothing.
-    hears(&mut driver, at(3001), answered(DriverSettings::new(mbit(100)).request(), 30));
+    hears(&mut driver, at(3001), answered(DriverSettings::new(mbit(100)).request_structure(), 30));
     assert_eq!((driver.granted(), driver.counters().unexpected), (None, 1));
 }
 
@@ -118,7 +118,7 @@ fn the_rate_is_asked_for_again_after_128_datagrams_and_after_an_idle_time() {
 #[test]
 fn what_a_router_cuts_is_followed_and_what_it_takes_back_ends_the_grant() {
     let mut driver = granted(30);
-    let asked = DriverSettings::new(mbit(100)).request();
+    let asked = DriverSettings::new(mbit(100)).request_structure();
     hears(&mut driver, at(100), answered(Structure { message: Message::Renegotiate, ..asked }, 10));
     assert_eq!(driver.granted().map(Rate::bit_per_s), Some(10_000_000));
     // Nobody has asked for more.
@@ -148,7 +148,7 @@ fn a_router_that_missed_the_start_is_told_again() {
 fn one_that_only_answers_asks_for_nothing() {
     let mut receiver = DatagramDriver::new(&wants(1));
     for now in 0..5 {
-        hears(&mut receiver, at(now * 1000), DriverSettings::new(mbit(100)).request());
+        hears(&mut receiver, at(now * 1000), DriverSettings::new(mbit(100)).request_structure());
         assert_eq!(receiver.poll().map(|told| told.message), Some(Message::Response));
         assert_eq!(receiver.poll(), None);
     }

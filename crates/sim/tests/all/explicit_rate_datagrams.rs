@@ -132,7 +132,7 @@ fn a_guarantee_is_kept_for_datagrams_where_there_is_room_for_it() {
     let mut call = stream(Some("80 kbit/s"));
     call.messages = Messages { size: Bytes(160), pace: Pace::Every(Duration::from_millis(20)), count: 1_000 };
     for asks in call.asks.iter_mut().flatten() {
-        (asks.rate_type, asks.delay) = (RateType::Guaranteed, Priority::HIGHEST);
+        (asks.request.rate_type, asks.request.delay) = (RateType::Guaranteed, Priority::HIGHEST);
     }
     let other = DatagramSetup { start: time("1 s"), ..stream(Some("3 Mbit/s")) };
     let path = [router("edge", "4 Mbit/s", &[]), delay("20 ms")];
