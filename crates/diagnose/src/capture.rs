@@ -102,6 +102,23 @@ pub fn read(source: impl Read + Send, each: impl FnMut(Frame<'_>)) -> Result<u64
 /// What captures begin with: pcap in microseconds and nanoseconds, of either byte order, and pcapng.
 const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0x0a0d_0d0a];
 
+/// The type of pcapng's section header, with which such a file begins.
+const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// The type of a block and its length, twice.
+const LEAST_BLOCK: u32 = 12;
+
+/// Whether the block that begins here says that it is shorter than its own frame: the library subtracts without a look (0.17, of blocks that a process is
+/// described by). A section header says in which order the bytes of the section are.
+fn is_too_short(data: &[u8], big_endian: &mut bool) -> bool {
+    let Some((head, rest)) = data.split_first_chunk::<8>() else { return false };
+    if head.starts_with(&SECTION) && rest.len() >= 4 {
+        *big_endian = rest.starts_with(&[0x1a, 0x2b, 0x3c, 0x4d]);
+    }
+    let length = [head[4], head[5], head[6], head[7]];
+    let length = if *big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) };
+    length < LEAST_BLOCK
+}
+
 /// What is read, with what the reader of captures does not tell of it.
 struct Source<R> {
     source: R,
@@ -200,7 +217,11 @@ fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Res
     let mut section = 0;
     let mut legacy_ns = false;
     let mut buffered = BUFFERED;
+    let (has_blocks, mut big_endian) = (reader.data().starts_with(&SECTION), false);
     loop {
+        if has_blocks && is_too_short(reader.data(), &mut big_endian) {
+            return Err(CaptureError::Damaged { frames });
+        }
         match reader.next() {
             Ok((offset, block)) => {
                 let mut frame =

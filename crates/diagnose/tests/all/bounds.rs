@@ -125,3 +125,21 @@ fn a_block_that_is_longer_than_what_is_held_is_refused() {
     let ended = read(std::io::Cursor::new(bytes).chain(endless), |_| panic!("no frame"));
     assert_eq!(ended, Err(CaptureError::TooLong { frames: 0 }));
 }
+
+#[test]
+fn a_block_that_is_shorter_than_its_frame_is_damage() {
+    let section: [u32; 7] = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+    for length in 0..12 {
+        // Of a process (Apple), of Linux's packets, and of no kind that is known.
+        for kind in [0x8000_0001, 6, 0x0bad_0001] {
+            let words = section.into_iter().chain([kind, length, 0, 0, 0, 0]);
+            for bytes in [
+                words.clone().flat_map(u32::to_le_bytes).collect::<Vec<u8>>(),
+                words.flat_map(u32::to_be_bytes).collect(),
+            ] {
+                let ended = read(&bytes[..], |_| panic!("no frame"));
+                assert_eq!(ended, Err(CaptureError::Damaged { frames: 0 }), "{kind:#x}, {length}");
+            }
+        }
+    }
+}
