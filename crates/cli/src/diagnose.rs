@@ -48,7 +48,7 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         may_write_new("--as-experiment", experiment)?;
     }
     if let Some(folder) = &args.out {
-        DiagnosisTables::make_folder(folder)?;
+        DiagnosisTables::may_write(folder)?;
     }
     let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
     let read_twice = args.reads_again().or((files.len() > 1).then_some("a second capture"));

@@ -32,16 +32,18 @@ impl DiagnosisTables {
         ]
     }
 
-    /// A folder that takes the tables: a new or an empty one.
+    /// Whether a folder takes the tables: a new or an empty one. To know it, one that is not there is made, and taken away again.
     ///
     /// # Errors
     /// It holds files, or cannot be made.
-    pub fn make_folder(folder: &Path) -> Result<(), ResultsError> {
+    pub fn may_write(folder: &Path) -> Result<(), ResultsError> {
         let not_writable = |source| ResultsError::NotWritable { path: folder.to_owned(), source };
+        let is_new = !folder.exists();
         farpath_files::folder_or_nothing(folder)
             .and_then(|()| fs::create_dir_all(folder))
             .map_err(not_writable)?;
         match fs::read_dir(folder).and_then(|mut entries| entries.next().transpose()).map_err(not_writable)? {
+            None if is_new => fs::remove_dir(folder).map_err(not_writable),
             None => Ok(()),
             Some(entry) => {
                 let found = entry.file_name().to_string_lossy().into_owned();
@@ -50,11 +52,13 @@ impl DiagnosisTables {
         }
     }
 
-    /// Writes them into a folder that is there, each as a whole.
+    /// Writes them into a folder, which is made where it is not there; each as a whole.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), ResultsError> {
+        fs::create_dir_all(folder)
+            .map_err(|source| ResultsError::NotWritable { path: folder.to_owned(), source })?;
         write(&folder.join("intervals.parquet"), &self.intervals)?;
         write(&folder.join("limits.parquet"), &self.limits)?;
         write(&folder.join("connections.parquet"), &self.connections)

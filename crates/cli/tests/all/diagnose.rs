@@ -139,7 +139,11 @@ fn tables_have_what_is_told() {
     assert_eq!(sum("intervals", "to_ns") - sum("intervals", "from_ns"), whole);
     // Nothing is written over, nor read twice that cannot be.
     refused(&["diagnose", &capture, "--out", &tables], &["tables", "holds files"]);
-    refused(&["diagnose", "-", "--out", &folder.path("new")], &["--out: captures are read twice"]);
+    let new = folder.path("new");
+    refused(&["diagnose", "-", "--out", &new], &["--out: captures are read twice"]);
+    // Where there is nothing to tell, nothing is written.
+    refused(&["diagnose", folder.file(), "--out", &new], &["neither pcap nor pcapng"]);
+    assert!(!PathBuf::from(&new).exists());
 }
 
 #[test]
