@@ -100,7 +100,7 @@ pub fn read(source: impl Read + Send, each: impl FnMut(Frame<'_>)) -> Result<u64
 }
 
 /// What captures begin with: pcap in microseconds and nanoseconds, of either byte order, and pcapng.
-const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0x0a0d_0d0a];
+const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, u32::from_be_bytes(SECTION)];
 
 /// The type of pcapng's section header, with which such a file begins.
 const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

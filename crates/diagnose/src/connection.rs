@@ -1491,7 +1491,6 @@ impl Half {
                 (self.repairs, self.repair_to) = (true, Some(self.sent_to));
                 let behind = (self.sent_to - end) / self.segment();
                 let sign = if self.timed_out { Sign::Timeout { behind } } else { Sign::Told };
-                shared.held = shared.held.saturating_sub(self.repairs_told.held());
                 self.repairs_told.begin(packet, sign);
             }
             let held = self.repairs_told.held();

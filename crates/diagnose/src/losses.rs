@@ -58,9 +58,8 @@ impl Repairs {
         self.begins.len()
     }
 
-    /// A repair begins with this packet.
+    /// A repair begins with this packet; the one before has ended.
     pub fn begin(&mut self, packet: &TcpPacket, sign: Sign) {
-        self.end();
         self.losses.repairs += 1;
         if let Sign::Timeout { behind } = sign {
             self.losses.by_timeout += 1;

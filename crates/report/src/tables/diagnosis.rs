@@ -32,7 +32,6 @@ pub fn waits_table(connection: &ConnectionReport) -> Table {
 
 /// What is known of the connection and its path: terms, and what is said of each.
 pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, String)> {
-    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
     let least = connection.min_rtt_s.map_or_else(|| "unknown".to_owned(), ms);
     let percentiles = connection.rtt_s.map_or_else(String::new, |[median, most, all]| {
         format!("; {} (median), {} (95 %), {} (99 %)", ms(median), ms(most), ms(all))
@@ -140,6 +139,10 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
     facts
 }
 
+fn ms(seconds: f64) -> String {
+    format!("{:.1} ms", seconds * 1e3)
+}
+
 /// Lines of one term, which the first of them has.
 fn lines(term: &'static str, said: Vec<String>) -> impl Iterator<Item = (&'static str, String)> {
     said.into_iter().enumerate().map(move |(place, said)| (if place == 0 { term } else { "" }, said))
@@ -161,7 +164,7 @@ fn losses(connection: &ConnectionReport) -> Vec<String> {
     } = connection.losses;
     let mut said = Vec::new();
     if let Some(queue) = queue_s {
-        let queue = format!("{:.1} ms", queue * 1e3);
+        let queue = ms(*queue);
         said.push(format!(
             "{retransmissions_at_queue} of {retransmissions} packets sent again when up to {queue} of queue stood"
         ));
@@ -225,7 +228,6 @@ fn stack_seen(stack: &StackSeen) -> String {
 /// What both sides tell together: terms, and what is said of each.
 pub fn both_sides_facts(both: &BothSides) -> Vec<(&'static str, String)> {
     let BothSides { receiver_ahead_s, receiver_fast_ppm, forward, back, sent_again, needless, is_cut } = both;
-    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
     let delay = |way: &OneWay| {
         let [median, most, all] = way.above_s.map(ms);
         format!("{} (least); above it {median} (median), {most} (95 %), {all} (99 %)", ms(way.least_s))
